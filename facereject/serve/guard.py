@@ -146,7 +146,7 @@ def _name_of(host: str) -> str:
 
 
 def _is_visit(scope: Scope, headers: Headers) -> bool:
-    """Whether somebody follows a link to the page, which only opens it."""
+    """Whether a link to the page is followed, which only opens it."""
     return (
         scope["type"] == "http"
         and scope["method"] == "GET"

@@ -25,7 +25,7 @@ def counting(result):
     return Lazy(work), calls
 
 
-def test_the_work_is_done_once_and_only_if_somebody_reads():
+def test_the_work_is_done_once_and_only_when_read():
     lazy, calls = counting(3)
     face = holder(lazy)
     assert not calls

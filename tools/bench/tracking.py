@@ -179,7 +179,7 @@ def waiting_s(rejector: FaceRejector, size: tuple[int, int], clip: Path, every: 
     rejector : FaceRejector
     size : (width, height)
     clip : Path
-        Shows the somebody; the new face is the first face of its first frame, reduced.
+        Shows one person; the new face is the first face of its first frame, reduced.
     every : int
     """
     with open_video(clip) as video:

@@ -1,4 +1,4 @@
-"""README's first commands, run as somebody new would: python tools/docs/readme_commands.py
+"""README's first commands, run as a new user would: python tools/docs/readme_commands.py
 
 The commands are those of the first block of README.md, in a fresh clone and with an empty home folder. Of
 the tests only those named in --tests are run, as all of them take minutes; "" runs all.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-# what a shell of somebody new does not have
+# what the shell of a new user does not have
 _OURS = ("FACEREJECT_", "PYTHONPATH", "VIRTUAL_ENV")
 
 

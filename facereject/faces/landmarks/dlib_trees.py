@@ -144,7 +144,7 @@ class LandmarkPredictor:
         """How errors are normalised: by the outer eye corners where it is known which points they are."""
         if self.n_points == N_LANDMARKS:
             return "outer_eyes"
-        # five points of somebody else may be others
+        # five points of another model may be others
         return "points:0,2" if self.definition["name"] == "dlib-5" else None
 
     @property
