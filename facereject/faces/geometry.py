@@ -41,11 +41,14 @@ def check_landmarks(
     if not enough or n_points not in (None, len(points)):
         wanted = "n" if n_points is None else str(n_points)
         raise ValueError(f"{name} must have shape ({wanted}, 2): x, y in pixels; got {points.shape}")
-    if not np.isfinite(points).all():
+    # NaN and infinity show in the extremes
+    left, top = np.minimum.reduce(points).tolist()
+    right, bottom = np.maximum.reduce(points).tolist()
+    if not all(map(math.isfinite, (left, top, right, bottom))):
         raise ValueError(f"{name} must be finite")
-    if np.abs(points).max() > _MAX_COORDINATE:
+    if max(-left, -top, right, bottom) > _MAX_COORDINATE:
         raise ValueError(f"{name} must be pixels of an image, within {_MAX_COORDINATE:,.0f} of its corner")
-    if np.ptp(points, axis=0).max() < _MIN_EXTENT:
+    if max(right - left, bottom - top) < _MIN_EXTENT:
         raise ValueError(f"{name} must not all be the same point")
     return points
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from facereject.faces.detectors.base import Options
 from facereject.faces.face import Box, Detection
-from facereject.faces.geometry import FloatArray, fit_similarity, overlap, share_inside, transform_points
+from facereject.faces.geometry import FloatArray, overlap, share_inside, transform_points
 from facereject.faces.images import MIN_SIDE, ImageArray, ImageLike, Views
 from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.faces.weights import WeightsError, ensured_weights
@@ -25,12 +25,12 @@ _per_thread = threading.local()
 # boxes are one face if they overlap more than this, or the smaller has more than this share inside the larger
 _SAME, _INSIDE = 0.3, 0.7
 
-# Searched copies of an image: longer side of the smallest; of one that is searched alone; how many times
-# larger the next copy is at most; pixels of the largest
-_COARSE, _ALONE, _STEP, _MAX_SEARCHED = 320, 640, 4.0, 16_000_000
+# Searched copies of an image: longer side of the smallest; least and most of one that is searched alone; how
+# many times larger the next copy is at most; pixels of the largest
+_COARSE, _ALONE, _STEP, _MAX_SEARCHED = 320, (320, 640), 4.0, 16_000_000
 
 # Videos: the longer side of a copy that is searched alone, and at once; overlap of the strips of larger ones
-_VIDEO_ALONE, _SHARED = 400, 48
+_VIDEO_ALONE, _SHARED = (192, 400), 48
 
 # longest side and overlap of the tiles that copies are searched in
 _TILE = (1280, 128)
@@ -209,13 +209,15 @@ class YuNetDetector(Options):
                 kept.append(face)
         return kept
 
-    def _zooms(self, width: int, height: int, smallest: int = _SMALLEST, alone: int = _ALONE) -> list[float]:
+    def _zooms(
+        self, width: int, height: int, smallest: int = _SMALLEST, alone: tuple[int, int] = _ALONE
+    ) -> list[float]:
         """Sizes of the copies that are searched, relative to the image, the smallest first."""
         longer = max(width, height)
         most = min(1.0, math.sqrt(_MAX_SEARCHED / (width * height)), (self.max_side or longer) / longer)
         fine, coarse = min(most, smallest / self.min_face), min(most, _COARSE / longer)
-        if fine * longer <= alone:
-            return [max(fine, coarse)]
+        if fine * longer <= alone[1]:
+            return [max(fine, min(most, alone[0] / longer))]
         steps = math.ceil(math.log(fine / coarse) / math.log(_STEP))
         return [coarse * (fine / coarse) ** (step / steps) for step in range(steps + 1)]
 
@@ -505,22 +507,28 @@ def box_of(points: FloatArray, network: Box) -> Box | None:
     size = math.sqrt(abs(network.width * network.height))
     if size < 1 or np.ptp(points, axis=0).max() < 1:
         return None
-    frame = fit_similarity(FIVE, points)
-    scale = math.hypot(frame[0, 0], frame[1, 0])
+    # x + iy: the similarity z -> turn z + shift, several times as fast as with arrays of five points
+    found = [complex(x, y) for x, y in points.tolist()]
+    turn = sum(five.conjugate() * z for five, z in zip(_FIVE, found, strict=True)) / _FIVE_SQUARED
+    shift = sum(found) / len(found) - turn * _FIVE_MEAN
+    scale = abs(turn)
     if scale < 0.1 * size:
         return None
-    a, b = frame[0, 0] / scale**2, frame[1, 0] / scale**2
-    dx, dy = network.center[0] - frame[0, 2], network.center[1] - frame[1, 2]
-    x, y, log_size = a * dx + b * dy, a * dy - b * dx, math.log(size / scale)
-    middle = np.array([[_ACROSS * x, _ALONG @ (1, y, log_size)]])
-    side = scale * math.exp(_SIDE @ (1, y, log_size))
-    (center_x, center_y) = transform_points(frame, middle)[0].tolist()
-    return Box(center_x - side / 2, center_y - side / 2, side, side)
+    place, log_size = (complex(*network.center) - shift) / turn, math.log(size / scale)
+    y = place.imag
+    along = _ALONG[0] + _ALONG[1] * y + _ALONG[2] * log_size
+    center = turn * complex(_ACROSS * place.real, along) + shift
+    side = scale * math.exp(_SIDE[0] + _SIDE[1] * y + _SIDE[2] * log_size)
+    return Box(center.real - side / 2, center.imag - side / 2, side, side)
 
 
 _ACROSS = 0.206
-_ALONG = np.array([-0.081, 0.139, 0.065])
-_SIDE = np.array([0.008, 0.197, 0.828])
+_ALONG = (-0.081, 0.139, 0.065)
+_SIDE = (0.008, 0.197, 0.828)
+
+_FIVE_MEAN = complex(*FIVE.mean(axis=0))
+_FIVE = [complex(x, y) for x, y in (FIVE - FIVE.mean(axis=0)).tolist()]
+_FIVE_SQUARED = float(((FIVE - FIVE.mean(axis=0)) ** 2).sum())
 
 
 def _zoomed(rgb: ImageArray, zoom: float) -> ImageArray:

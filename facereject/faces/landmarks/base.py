@@ -27,7 +27,7 @@ import cv2
 import numpy as np
 
 from facereject.faces.face import Box, Detection
-from facereject.faces.geometry import FloatArray, check_landmarks, transform_points
+from facereject.faces.geometry import FloatArray, check_landmarks
 from facereject.faces.images import ImageArray
 from facereject.faces.plugins import name_of
 from facereject.faces.weights import WeightsError
@@ -204,6 +204,6 @@ def predict_turned(
     width, height = scale * box.width, scale * box.height
     inner = Box(middle[0] - width / 2, middle[1] - height / 2, width, height)
     found = predict_landmarks(predictor, turned, inner, n_points)
-    back = np.linalg.inv(linear)
-    points = transform_points(np.column_stack([back, -back @ matrix[:, 2]]), found)
+    # the inverse of a similarity, row vectors times the matrix itself
+    points: FloatArray = (found - matrix[:, 2]) @ linear / scale**2
     return points if partners is None else points[list(partners)]
