@@ -126,7 +126,17 @@ def main() -> None:
             rejector.save(path)
         print(f"{name}: {time.perf_counter() - start:.0f} s, {rejector!r}, {len(rejector.score.trees.roots)}")
         table = held_out[name]
-        judged.append(Judged(name, rejector, table.rows(~np.isin(table.sample, copies)), len(test)))
+        unseen = tested.tables[name][1]
+        judged.append(
+            Judged(
+                name,
+                rejector,
+                table.rows(~np.isin(table.sample, copies)),
+                len(test),
+                unseen,
+                tested.unseen_photos[unseen.sample],
+            )
+        )
         boxes[name] = background_features(test, testers[name])[0]
         units[name] = right_units(rejector, judged[-1].table, tested.tables[name], options.london)
     command = "python -m tools.train.default_model <300w folder> <london folder> --degradations "
@@ -184,10 +194,14 @@ def judged_dlib(options, test, copies, run):
 
 
 class Tested(NamedTuple):
-    """Faces that a predictor trained on ``photos`` photographs has seen, and others: two tables by model."""
+    """Faces that a predictor trained on ``photos`` photographs has seen, and others: two tables by model.
+
+    ``unseen_photos`` are the photographs of the others, in the order of the samples of their table.
+    """
 
     photos: int
     tables: dict[str, tuple[FaceTable, FaceTable]]
+    unseen_photos: np.ndarray
 
 
 def not_seen(options, fit, photos, made, plain):
@@ -217,7 +231,7 @@ def not_seen(options, fit, photos, made, plain):
         known = plain[name].rows(fold[plain[name].sample] != 0)
         correction, _ = fit_correction(known, extractor, fold[known.sample])
         tables[name] = tuple(corrected(part[k], correction) for part in pair)
-    return Tested(len({sample.photo for sample in others}), tables)
+    return Tested(len({sample.photo for sample in others}), tables, np.array(photos)[unseen])
 
 
 def tables_clean(rejector, table):

@@ -126,12 +126,18 @@ commercial use. The models here were trained on them; treat them alike. For a pr
 
 
 class Judged(NamedTuple):
-    """A model, the table of the photographs set aside by its own detector, and how many faces they had."""
+    """A model, the table of the photographs set aside by its own detector, and how many faces they had.
+
+    ``unseen`` is a table of faces by a predictor that was not trained on them, and ``unseen_photo`` the
+    photograph of each of its rows.
+    """
 
     name: str
     rejector: FaceRejector
     table: FaceTable
     faces: int
+    unseen: FaceTable | None = None
+    unseen_photo: np.ndarray | None = None
 
 
 def write_card(
@@ -207,7 +213,7 @@ class Results:
     """A model on the photographs set aside: its rows by group."""
 
     def __init__(self, judged: Judged, test: FaceDataset, group: dict[str, str]) -> None:
-        self.name, self.rejector, self.table, self.faces = judged
+        self.name, self.rejector, self.table, self.faces, self.unseen, self.unseen_photo = judged
         self.photo = np.array([group[test[int(i)].photo] for i in self.table.sample])
         self.uncertainty = self.rejector.score(self.table.features)
         self.groups = _groups(self.table, test)
@@ -359,8 +365,10 @@ def interval_table(results: list[Results]) -> str:
         "",
         "Share of the errors in their 80 % intervals (`Face.error_interval`), by third of the uncertainty",
         "within the group, with 95 % bootstrap intervals over photographs. Half and half, as in the",
-        "calibration: clean faces count as much as degraded ones. These are faces that dlib's predictor has",
-        "seen; the intervals are for faces that it may or may not have seen.",
+        'calibration: clean faces count as much as degraded ones. "Seen" are the photographs set aside: the',
+        'predictor was trained on them, so its errors are too small there. "Unseen" are photographs of the',
+        "fit part by a predictor that was trained without them. The intervals are for faces of which nobody",
+        "knows whether the predictor has seen them.",
         "",
         "| model | pictures | faces | most certain third | middle | least certain | all |",
         "|---|---|---|---|---|---|---|",
@@ -368,14 +376,20 @@ def interval_table(results: list[Results]) -> str:
     for each in results:
         if "unseen_ratio" not in each.rejector.info:
             continue
-        clean, losses = each.table.clean, each.table.losses
-        even = np.where(clean, (~clean).sum() / clean.sum(), 1.0)
-        for name, weights in (("clean", 1.0 * clean), ("degraded", 1.0 * ~clean), ("half and half", even)):
-            found = coverage_by_third(
-                each.rejector.calibration, losses, each.uncertainty, weights, each.photo
-            )
-            cells = " | ".join(f"{share:.1%} ({low:.0%} to {high:.0%})" for share, low, high in found)
-            lines.append(f"| `{each.name}` | {name} | {int((weights > 0).sum()):,} | {cells} |")
+        for name, table, photo in (
+            ("seen", each.table, each.photo),
+            ("unseen", each.unseen, each.unseen_photo),
+        ):
+            uncertainty = each.rejector.score(table.features)
+            even = np.where(table.clean, (~table.clean).sum() / table.clean.sum(), 1.0)
+            weighted = {"clean": 1.0 * table.clean, "degraded": 1.0 * ~table.clean, "half and half": even}
+            for kind, weights in weighted.items():
+                found = coverage_by_third(
+                    each.rejector.calibration, table.losses, uncertainty, weights, photo
+                )
+                cells = " | ".join(f"{share:.1%} ({low:.0%} to {high:.0%})" for share, low, high in found)
+                n = int((weights > 0).sum())
+                lines.append(f"| `{each.name}` | {kind}, {name} | {n:,} | {cells} |")
     return "\n".join(lines) + "\n"
 
 
