@@ -1,7 +1,7 @@
 """Boxes on crops of a certain scale beside the boxes of the search: python tools/bench/boxes.py FOLDER
 
 YuNet searches an image, then locates every face on a crop that shows it in a certain size, so that photos and
-frames of a video get equal boxes. The score of ``default`` was trained with the boxes of the search. On the
+frames of a video get equal boxes. The score of ``default`` was trained with the boxes of the crops. On the
 photographs of 300-W that were set aside in training, clean and degraded: faces missed, mean error of the
 landmarks, AuRC and usable share (targets of 2.3 and 3 %) with either box. The settings of the crops were
 chosen on the first degraded versions of these photographs (``--first 1``); the others were not looked at.

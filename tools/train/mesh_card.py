@@ -66,6 +66,8 @@ _TAIL = """
 - Both models compare the faces of a run with their calibration faces. Those of `mesh-free` are studio
   photographs, so ordinary photographs are called unlike them, those of 300-W among others; its expected
   errors there are those of the table above.
+- `mesh` also estimates how much larger errors are on faces that it calls unlike, learned by
+  `python -m tools.train.unlike` as for `default`; `mesh-free` does not, as that takes photographs of 300-W.
 - The fixed correspondences place the 68 points where the mesh has a vertex; brows and jaw differ from the
   mark-up of 300-W by more than the others.
 - Weights of others: YuNet was trained on WIDER FACE, the mesh on photographs of Google's. Their files are

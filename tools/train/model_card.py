@@ -93,9 +93,9 @@ fifth of the photographs, mirror images included. It had seen {photos_seen:,} ph
 and theory, as one over the number. That the former unit was too small on old scans was known when this was
 chosen, so old scans are no blind test of it. `dlib` has no such correction.
 
-`default` also estimates how much larger errors are on faces that it calls unlike its calibration faces. That
-was learned afterwards, from photographs of the fit part made into other kinds of images, by
-`python -m tools.train.unlike`; `results/bench/units.txt` has figures for kinds left out.
+`default` and `thorough` also estimate how much larger errors are on faces that they call unlike their
+calibration faces. That was learned afterwards, from photographs of the fit part made into other kinds of
+images, by `python -m tools.train.unlike`; `results/bench/units.txt` has figures for kinds left out.
 """
 
 

@@ -2,13 +2,13 @@
 
     python -m tools.train.unlike ../shared/data/faces/300w --cache cache
 
-Run it after `tools/train/default_model.py`. Photos of the fit part become images of other kinds
-(`tools/bench/_other_kinds.py`); kinds that the model does not call unlike are left out. A ridge regression
-of true over expected errors on what describes a face, and on its expected error, gives the factor of a batch.
-Its penalty, how far it is shrunk towards 1, and the spread were chosen by leaving one kind out on these
-photos: that is what this script prints. A first look at the photos set aside had shown that a regression
-helps once it is limited to batches called unlike. `tools/bench/units.py` measures there, with the kind left
-out.
+Run it after `default_model` and `mesh_models`, which leave the factor out. Photos of the fit part become
+images of other kinds (`tools/bench/_other_kinds.py`); kinds that the model does not call unlike are left
+out. A ridge regression of true over expected errors on what describes a face, and on its expected error,
+gives the factor of a batch. Its penalty, how far it is shrunk towards 1, and the spread were chosen for
+`default` by leaving one kind out on these photos: that is what this script prints. A first look at the
+photos set aside had shown that a regression helps once it is limited to batches called unlike.
+`tools/bench/units.py` measures there, with the kind left out.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", help="folder with annotated photographs (300-W layout)")
     parser.add_argument("--cache", type=Path, required=True)
-    parser.add_argument("--models", nargs="+", default=["default", "thorough"])
+    parser.add_argument("--models", nargs="+", default=["default", "thorough", "mesh"])
     parser.add_argument("--output", type=Path, default=PRETRAINED)
     options = parser.parse_args()
     fit, *_ = set_aside(FaceDataset.load(options.data))
