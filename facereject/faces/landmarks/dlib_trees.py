@@ -14,6 +14,7 @@ import numpy as np
 from facereject.faces.geometry import FloatArray, check_box
 from facereject.faces.images import ImageArray, ImageError, to_gray
 from facereject.faces.landmarks.base import LandmarkModelError
+from facereject.faces.landmarks.large_pages import large_pages
 from facereject.faces.landmarks.point_set import N_LANDMARKS
 from facereject.faces.weights import WEIGHTS, digest_of, find_weights
 
@@ -179,7 +180,8 @@ def _stamp(path: Path) -> tuple[int, int]:
 @functools.lru_cache(maxsize=8)
 def _load(path: str, stamp: tuple[int, int]) -> tuple[Any, int]:
     try:
-        model = dlib.shape_predictor(path)
+        with large_pages():
+            model = dlib.shape_predictor(path)
         blank = np.zeros((8, 8), dtype=np.uint8)
         n_points = model(blank, dlib.rectangle(0, 0, 7, 7)).num_parts
     except (RuntimeError, MemoryError) as error:
