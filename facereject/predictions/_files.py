@@ -9,9 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import lzma
 import math
 import os
+import re
 import sqlite3
+import tokenize
 import zipfile
 import zlib
 from abc import ABCMeta, abstractmethod
@@ -82,9 +85,8 @@ class PredictionFile(metaclass=ABCMeta):
         self.path = path
         self._state = _state_of(path)
 
-    @property
-    def repeated_columns(self) -> tuple[str, ...]:
-        """Columns that a table of decisions repeats."""
+    def repeated_columns(self, needed: Sequence[str]) -> tuple[str, ...]:
+        """Columns that a table of decisions repeats, which are made from the needed ones."""
         return self.columns
 
     def chunks(self, names: Sequence[str] | None = None) -> Iterator[dict[str, Column]]:
@@ -100,7 +102,10 @@ class PredictionFile(metaclass=ABCMeta):
         dict of str to sequence
             The columns. They hold texts or numbers, and None where a cell is missing.
         """
-        yield from self._chunks(self.columns if names is None else tuple(names))
+        try:
+            yield from self._chunks(self.columns if names is None else tuple(names))
+        except OSError as error:
+            raise self.error(f"cannot be read ({error.strerror or error})") from None
         if _state_of(self.path) != self._state:
             raise self.error("changed while it was read; run this again when it is complete")
 
@@ -215,7 +220,9 @@ class _TextFile(PredictionFile):
                 first = file.readline(_HEADER_BYTES)
             except UnicodeDecodeError:
                 raise self._not_text() from None
-        self._separator = "\t" if suffix_of(path) == ".tsv" else max(",;\t|", key=first.count)
+        # names in quotes may hold other separators
+        counted = re.sub('"[^"]*"', "", first).count
+        self._separator = "\t" if suffix_of(path) == ".tsv" else max(",;\t|", key=counted)
         self.decimal_comma = self._separator == ";"
         self.columns = self._name_columns(next(self._rows(), []))
 
@@ -287,7 +294,7 @@ class _ParquetFile(PredictionFile):
         self._arrow = _pyarrow(path)
         try:
             self.columns = self._name_columns(self._arrow.parquet.read_schema(path).names)
-        except self._arrow.ArrowException as error:
+        except (self._arrow.ArrowException, UnicodeDecodeError) as error:
             raise self.error(f"is not a Parquet file ({error})") from None
 
     def _chunks(self, names: Sequence[str]) -> Iterator[dict[str, Column]]:
@@ -295,7 +302,7 @@ class _ParquetFile(PredictionFile):
             with self._arrow.parquet.ParquetFile(self.path) as file:
                 for batch in file.iter_batches(CHUNK, columns=list(names)):
                     yield {name: _arrow_column(batch.column(name)) for name in names}
-        except self._arrow.ArrowException as error:
+        except (self._arrow.ArrowException, UnicodeDecodeError) as error:
             raise self.error(f"is damaged ({error})") from None
 
 
@@ -330,11 +337,11 @@ class _SqliteFile(PredictionFile):
         if table is None and len(names) == 1:
             (table,) = names
         if table is None or table not in names:
-            listed = ", ".join(map(repr, names[:10])) or "none"
+            listed = ", ".join(map(repr, names[:10]))
             chosen = (
                 f"there is no table {table!r}" if table is not None else "has several tables; pass `table`"
             )
-            raise self.error(f"{chosen}; tables: {listed}")
+            raise self.error(f"{chosen}; tables: {listed}" if names else "there are no tables")
         self._table = table
         facts = self._select("SELECT name FROM pragma_table_info(?)", (table,))
         self.columns = self._name_columns([name for (name,) in facts])
@@ -365,6 +372,21 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+# what archives and headers of arrays with wrong bytes raise
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    tokenize.TokenError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    MemoryError,
+)
+
+
 class _NpzFile(PredictionFile):
     """Arrays of one length; those of two dimensions are several columns."""
 
@@ -388,10 +410,14 @@ class _NpzFile(PredictionFile):
             names += columns
         self.columns = self._name_columns(names)
 
-    @property
-    def repeated_columns(self) -> tuple[str, ...]:
-        """Columns that are arrays of one dimension."""
-        return tuple(name for name, (_, place) in self._places.items() if place is None)
+    def repeated_columns(self, needed: Sequence[str]) -> tuple[str, ...]:
+        """Arrays of one dimension, as long as the needed ones: names of classes are shorter, for instance."""
+        lengths = {self._lengths[self._places[name][0]] for name in needed}
+        return tuple(
+            name
+            for name, (array, place) in self._places.items()
+            if place is None and self._lengths[array] in lengths
+        )
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the arrays, from their headers."""
@@ -411,7 +437,7 @@ class _NpzFile(PredictionFile):
                     shapes[name] = shape
         except PredictionFileError:
             raise
-        except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+        except _DAMAGE as error:
             raise self.error(f"is not an NPZ file ({error})") from None
         return shapes
 
@@ -423,7 +449,7 @@ class _NpzFile(PredictionFile):
         try:
             with np.load(self.path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in lengths}
-        except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, MemoryError) as error:
+        except _DAMAGE as error:
             raise self.error(f"is damaged ({error})") from None
         for start in range(0, max(lengths.values(), default=0), CHUNK):
             yield {name: self._cut(arrays, name, slice(start, start + CHUNK)) for name in names}

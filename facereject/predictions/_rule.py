@@ -401,7 +401,7 @@ def apply_rule(
     output : path
         ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet`` (needs pyarrow) or ``.sqlite`` file to write: the columns
         of the input, then ``accepted``, ``expected_error`` and ``reason``; in SQLite as the table
-        ``predictions``. Two-dimensional arrays of NPZ files are left out.
+        ``predictions``. Arrays of NPZ files that have two dimensions or another length are left out.
     overwrite : bool, default=False
         Replace ``output`` if it exists. Inputs are never replaced.
 
@@ -441,7 +441,7 @@ def apply_rule(
     for name in decide.needed:
         if name not in file.columns:
             raise file.error(f"there is no column {name!r}, which the rule needs")
-    repeated = file.repeated_columns
+    repeated = file.repeated_columns(decide.needed)
     reasons: Counter[str] = Counter()
     first = 1
     with new_table(output, [*repeated, *decide.added]) as write:

@@ -6,6 +6,7 @@ import csv
 import json
 import sqlite3
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -88,6 +89,12 @@ def test_tables_are_chosen_by_name(tmp_path):
     assert open_predictions(path, 'odd "name"').columns == COLUMNS
 
 
+def test_a_base_without_tables(tmp_path):
+    (tmp_path / "p.sqlite").touch()
+    with pytest.raises(PredictionFileError, match="there are no tables"):
+        open_predictions(tmp_path / "p.sqlite")
+
+
 class Trap:
     """Runs when it is unpickled."""
 
@@ -133,6 +140,42 @@ def test_damage_behind_the_header_is_said_so(tmp_path, content, reason):
     path.write_text(content, errors="surrogateescape")
     with pytest.raises(PredictionFileError, match=reason):
         list(open_predictions(path).chunks())
+
+
+def test_names_in_quotes_may_hold_other_separators(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text('"Label, true";"Predicted, class";"Confidence"\n"a";"b";"0,5"\n')
+    assert open_predictions(path).columns == ("Label, true", "Predicted, class", "Confidence")
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
+def test_wrong_bytes_anywhere_are_said_so(tmp_path, suffix):
+    path = tmp_path / f"p{suffix}"
+    rng = np.random.default_rng(0)
+    columns = {"größe": rng.choice(["a", "b"], 200), "confidence": rng.uniform(size=200)}
+    if suffix == ".npz":
+        np.savez_compressed(path, **columns)
+    else:
+        pytest.importorskip("pandas").DataFrame(columns).to_parquet(path)
+    whole = path.read_bytes()
+    said = []
+    for k in range(0, len(whole), 3):
+        path.write_bytes(whole[:k] + bytes([whole[k] ^ 0b101]) + whole[k + 1 :])
+        try:
+            list(open_predictions(path).chunks())
+        except PredictionFileError as error:
+            said.append(str(error))
+    assert len(said) > 20
+    assert all(message.startswith(str(path)) for message in said)
+
+
+def test_headers_of_arrays_that_end_too_soon_are_said_so(tmp_path):
+    path = tmp_path / "p.npz"
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (3,"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(PredictionFileError, match="not an NPZ file"):
+        open_predictions(path)
 
 
 def test_arrays_of_different_lengths_are_named(tmp_path):

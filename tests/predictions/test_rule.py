@@ -203,6 +203,13 @@ def test_columns_that_a_format_cannot_hold_are_named(labelled, tmp_path, suffix,
     assert not output.exists()
 
 
+def test_arrays_that_are_no_rows_are_left_out(labelled, tmp_path):
+    new, output = tmp_path / "new.npz", tmp_path / "decided.csv"
+    np.savez(new, id=[7, 8], confidence=[1.0, 0.5], class_names=["a", "b", "c"])
+    apply_rule(find_rule(labelled[0], 0.2), new, output)
+    assert output.read_text().splitlines()[0] == "id,confidence,accepted,expected_error,reason"
+
+
 def test_groups_decide_by_their_own_threshold(labelled, tmp_path):
     rule = find_rule(labelled[0], 0.2, columns=ColumnNames(group="site"))
     new = tmp_path / "new.csv"
