@@ -491,7 +491,7 @@ def new_table(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Wr
         try:
             with _WRITERS[suffix](file, names) as write:
                 yield write
-        except (sqlite3.Error, _Unstorable) as error:
+        except (sqlite3.Error, UnicodeEncodeError, _Unstorable) as error:
             raise PredictionFileError(
                 f"{display_name(name)}: cannot hold these columns ({error}); write .csv or .jsonl"
             ) from None
@@ -513,7 +513,7 @@ def _text_table(file: IO[bytes], names: Sequence[str], delimiter: str) -> Iterat
 def _json_lines(file: IO[bytes], names: Sequence[str]) -> Iterator[WriteChunk]:
     def line(row: Iterable[Any]) -> str:
         values = dict(zip(names, map(_json_value, row), strict=True))
-        return json.dumps(values, ensure_ascii=False) + "\n"
+        return json.dumps(values, ensure_ascii=False, default=str) + "\n"
 
     with _as_text(file) as text:
         yield lambda columns: text.writelines(map(line, _rows_of(columns)))
@@ -530,9 +530,9 @@ def _parquet_table(file: IO[bytes], names: Sequence[str]) -> Iterator[WriteChunk
         try:
             return arrow.array(column, kind, from_pandas=True)
         except (arrow.ArrowException, OverflowError):
-            if kind is not None:
+            if kind not in (None, arrow.string()):
                 raise _Unstorable(f"column {name!r} holds {kind} first, then something else") from None
-            return arrow.array([None if value is None else str(value) for value in column])
+            return arrow.array([None if value is None else str(value) for value in column], arrow.string())
 
     def write(columns: Sequence[Column]) -> None:
         nonlocal schema, writer
@@ -564,7 +564,8 @@ def _sqlite_table(file: IO[bytes], names: Sequence[str]) -> Iterator[WriteChunk]
 
 @contextmanager
 def _as_text(file: IO[bytes]) -> Iterator[io.TextIOWrapper]:
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    # half a character, which JSON can hold, is written as JSON writes it
+    text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
     yield text
     text.flush()
     text.detach()
@@ -584,7 +585,7 @@ def _text(value: Any) -> Any:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:.12g}" if isinstance(value, float) else value
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _json_value(value: Any) -> Any:

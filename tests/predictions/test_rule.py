@@ -7,6 +7,8 @@ import doctest
 import json
 import math
 from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -201,6 +203,46 @@ def test_columns_that_a_format_cannot_hold_are_named(labelled, tmp_path, suffix,
     with pytest.raises(PredictionFileError, match=f"cannot hold these columns .*{message}"):
         apply_rule(find_rule(labelled[0], 0.2), new, output)
     assert not output.exists()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".sqlite"])
+def test_decisions_repeat_cells_of_every_type(labelled, tmp_path, suffix):
+    pandas = pytest.importorskip("pandas")
+    number, large = 1700000000123.25, 2**63 + 5
+    cells = {
+        "time": datetime(2024, 5, 6),
+        "number": number,
+        "large": large,
+        "bytes": b"abc",
+        "list": [1, 2],
+        "amount": Decimal("1.50"),
+        "confidence": 1.0,
+    }
+    new, output = tmp_path / "new.parquet", tmp_path / f"decided{suffix}"
+    pandas.DataFrame([cells]).to_parquet(new)
+    apply_rule(find_rule(labelled[0], 0.2), new, output)
+    (chunk,) = open_predictions(output).chunks()
+    row = {name: column[0] for name, column in chunk.items()}
+    assert float(row["number"]) == number
+    assert int(row["large"]) == large
+    assert row["bytes"] in ("abc", b"abc")
+    assert str(row["time"]).startswith("2024-05-06")
+    assert str(row["list"]) == "[1, 2]"
+    assert float(row["amount"]) == 1.5
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".sqlite"])
+def test_texts_that_are_not_unicode_are_written_or_named(labelled, tmp_path, suffix):
+    new, output = tmp_path / "new.jsonl", tmp_path / f"decided{suffix}"
+    new.write_text('{"id": "\\ud83d", "confidence": 1}\n')
+    rule = find_rule(labelled[0], 0.2)
+    if suffix in (".parquet", ".sqlite"):
+        with pytest.raises(PredictionFileError, match=f"decided{suffix}: cannot hold"):
+            apply_rule(rule, new, output)
+        return
+    apply_rule(rule, new, output)
+    (chunk,) = open_predictions(output).chunks()
+    assert chunk["id"][0] == ("\ud83d" if suffix == ".jsonl" else "\\ud83d")
 
 
 def test_arrays_that_are_no_rows_are_left_out(labelled, tmp_path):
