@@ -246,7 +246,7 @@ def find_columns(
     for argument, name in (("label", label), ("prediction", prediction), ("group", group)):
         if name is not None:
             _check_column(file, name, argument)
-    outputs, logits = _outputs(file)
+    outputs, logits = find_outputs(file)
     read = readings(logits) if outputs else ()
     given: list[Uncertainty] = []
     for argument in ("confidence", "uncertainty"):
@@ -277,6 +277,15 @@ def find_columns(
         if loss in ("absolute", "squared") and prediction is None:
             raise file.error(f"the {loss} loss needs a column of predictions; pass `prediction`")
     return Columns(label, prediction, loss or "zero-one", tuple(scores), outputs, logits, group)
+
+
+def find_outputs(file: PredictionFile) -> tuple[tuple[str, ...], bool]:
+    """Columns of probabilities, or else of logits, of all classes; and whether they are logits."""
+    for pattern in (_PROBABILITIES, _LOGITS):
+        found = tuple(column for column in file.columns if pattern.fullmatch(column))
+        if len(found) > 1:
+            return found, pattern is _LOGITS
+    return (), False
 
 
 class PredictionRows(NamedTuple):
@@ -322,7 +331,9 @@ class RowReader:
         self.n_unlabelled = 0
         self._unlabelled = unlabelled
         self._codes: dict[Any, int] = {}
-        self._of_output = np.array([self._code(name) for name in columns.classes], dtype=np.int32)
+        self._of_output = np.array(
+            [self._code(_class_name(name)) for name in columns.classes], dtype=np.int32
+        )
         self._seen: tuple[set[int], set[int]] = (set(), set())
 
     def __iter__(self) -> Iterator[PredictionRows]:
@@ -369,7 +380,7 @@ class RowReader:
             for name in numeric
         }
         if columns.outputs and not columns.logits and numeric.issuperset(columns.outputs):
-            self._check_probabilities(numbers, first)
+            check_probabilities(self.file, columns.outputs, numbers, first)
         labels = predictions = np.empty(0, dtype=np.int32)
         if columns.loss == "zero-one":
             labels, predictions = self._classes(chunk, numbers, first)
@@ -392,21 +403,6 @@ class RowReader:
         if columns.group is not None:
             groups = as_groups(self.file, columns.group, chunk[columns.group], first)
         return PredictionRows(losses, uncertainty, labels, predictions, groups)
-
-    def _check_probabilities(self, numbers: Mapping[str, FloatArray], first: int) -> None:
-        for name in self.columns.outputs:
-            bad = np.flatnonzero((numbers[name] < 0) | (numbers[name] > 1 + _ROUNDING))
-            if bad.size:
-                value = numbers[name][bad[0]]
-                raise self.file.error(
-                    f"column {name!r}, row {first + bad[0]:,}: {value:g} is not a probability: divide "
-                    "percentages by 100; columns of logits are called logit_0, logit_1, …"
-                )
-        total = np.sum([numbers[name] for name in self.columns.outputs], axis=0)
-        bad = np.flatnonzero(np.abs(total - 1) > _ROUNDING)
-        if bad.size:
-            names = f"{self.columns.outputs[0]!r} … {self.columns.outputs[-1]!r}"
-            raise self.file.error(f"row {first + bad[0]:,}: columns {names} sum to {total[bad[0]]:g}, not 1")
 
     def _check_losses(self, losses: FloatArray, column: str, first: int) -> None:
         bad = np.flatnonzero((losses < 0) | (losses > _LARGEST_LOSS))
@@ -502,21 +498,44 @@ def as_numbers(
     missing : bool
         Give NaN for cells that are empty or hold no finite number.
     """
+    # times and complex numbers could be cast, too, and lists would be further dimensions
+    numeric = not isinstance(values, np.ndarray) or values.dtype.kind in "biufSU"
     try:
-        numbers = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64) if numeric else np.empty(())
     except (TypeError, ValueError, OverflowError):
         numbers = np.array([_number(value, file.decimal_comma) for value in values])
+    if numbers.ndim != 1:
+        numbers = np.full(len(values), np.nan)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size and missing:
         numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     elif bad.size:
         value = values[bad[0]]
-        what = f"{value!r} is not a finite number"
+        what = f"{repr(value) if isinstance(value, str) else value} is not a finite number"
         if _is_missing(value):
             what = "the cell is empty; leave such rows out"
         hint = "; write decimals with a point" if isinstance(value, str) and "," in value else ""
         raise file.error(f"column {column!r}, row {first + bad[0]:,}: {what}{hint}")
     return numbers
+
+
+def check_probabilities(
+    file: PredictionFile, outputs: Sequence[str], numbers: Mapping[str, FloatArray], first: int
+) -> None:
+    """An error that names the column and the row if the outputs are no probabilities; NaN is accepted."""
+    for name in outputs:
+        bad = np.flatnonzero((numbers[name] < 0) | (numbers[name] > 1 + _ROUNDING))
+        if bad.size:
+            value = numbers[name][bad[0]]
+            raise file.error(
+                f"column {name!r}, row {first + bad[0]:,}: {value:g} is not a probability: divide "
+                "percentages by 100; columns of logits are called logit_0, logit_1, …"
+            )
+    total = np.sum([numbers[name] for name in outputs], axis=0)
+    bad = np.flatnonzero(np.abs(total - 1) > _ROUNDING)
+    if bad.size:
+        names = f"{outputs[0]!r} … {outputs[-1]!r}"
+        raise file.error(f"row {first + bad[0]:,}: columns {names} sum to {total[bad[0]]:g}, not 1")
 
 
 def wrong_way(score: Uncertainty) -> str:
@@ -545,7 +564,13 @@ def as_groups(file: PredictionFile, column: str, values: Column, first: int) -> 
     # one object per name, however many rows there are
     names: dict[Any, str] = {}
     for i, value in enumerate(values.tolist() if isinstance(values, np.ndarray) else values):
-        if value not in names:
+        try:
+            known = value in names
+        except TypeError:
+            raise file.error(
+                f"column {column!r}, row {first + i:,}: {value!r} is not the name of a group"
+            ) from None
+        if not known:
             if _is_missing(value):
                 raise file.error(
                     f"column {column!r}, row {first + i:,}: the cell is empty, but names the group"
@@ -569,11 +594,12 @@ def _is_missing(value: Any) -> bool:
 
 
 def _class_name(value: Any) -> str:
-    """One name for 3, 3.0 and "3.0"; whole numbers of any size keep all their digits."""
+    """One name for 3, 3.0 and "3.0", or for True, "TRUE" and 1; whole numbers keep all their digits."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value).strip()
+    text = {"true": "1", "false": "0"}.get(text.lower(), text)
     for kind in (int, float):
         try:
-            number = kind(text if not isinstance(value, bool) else value)
+            number = kind(text)
         except ValueError:
             continue
         if isinstance(number, int) or (number.is_integer() and abs(number) < 2**53):
@@ -608,15 +634,6 @@ def _guess(file: PredictionFile, names: Sequence[str], argument: str) -> str | N
     if len(found) > 1:
         raise file.error(f"{' and '.join(map(repr, found))} could both be meant; pass `{argument}`")
     return found[0] if found else None
-
-
-def _outputs(file: PredictionFile) -> tuple[tuple[str, ...], bool]:
-    """Columns of probabilities, or else of logits, of all classes; and whether they are logits."""
-    for pattern in (_PROBABILITIES, _LOGITS):
-        found = tuple(column for column in file.columns if pattern.fullmatch(column))
-        if len(found) > 1:
-            return found, pattern is _LOGITS
-    return (), False
 
 
 def _check_distinct(file: PredictionFile, scores: Sequence[Uncertainty]) -> None:

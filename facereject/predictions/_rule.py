@@ -25,8 +25,10 @@ from facereject.predictions._columns import (
     Uncertainty,
     as_groups,
     as_numbers,
+    check_probabilities,
     evaluate,
     find_columns,
+    find_outputs,
     readings,
     wrong_way,
 )
@@ -218,12 +220,12 @@ class Rule:
         if not isinstance(content, dict) or content.get("kind") != _KIND:
             raise error("is not a rule of facereject; `facereject predictions threshold` makes one")
         if content.get("format") != _FORMAT:
-            raise error("was written by a newer version of facereject; upgrade it")
+            raise error("is damaged, or was written by a newer version of facereject; upgrade it")
         try:
             return cls._from_content(content, os.path.dirname(os.path.abspath(name)))
         except PredictionFileError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        except (ArithmeticError, KeyError, TypeError, ValueError, AttributeError) as problem:
             raise error(f"is a damaged rule ({type(problem).__name__}: {problem})") from None
 
     @classmethod
@@ -235,6 +237,8 @@ class Rule:
         numbers = {
             key: _finite(guarantee[key]) for key in ("max_risk", "delta", "loss_bound", "coverage", "risk")
         }
+        check_number(numbers["delta"], "delta", above=0, below=1)
+        check_number(numbers["max_risk"], "max_risk", above=0, below=numbers["loss_bound"])
         knots = [
             np.array([_finite(value) for value in content["expected_error"][key]])
             for key in ("uncertainty", "error")
@@ -242,7 +246,7 @@ class Rule:
         if not len(knots[0]) or len(knots[0]) != len(knots[1]) or (np.diff(knots[0]) < 0).any():
             raise ValueError("expected_error must hold ascending uncertainties and one error for each")
         thresholds = {str(group): _limit(value) for group, value in content["thresholds"].items()}
-        if (names["group"] is None) != (list(thresholds) == [""]):
+        if not thresholds or (names["group"] is None) != (list(thresholds) == [""]):
             raise ValueError("thresholds must be one, or one per group")
         return cls(
             score=_score(content["score"], folder),
@@ -462,6 +466,8 @@ class _Decisions:
         self._group = rule.columns.group if isinstance(rule, Rule) else None
         self.added = ADDED if isinstance(rule, Rule) else ("uncertainty", "expected_error")
         self.needed = [*self._score.columns, *([] if self._group is None else [self._group])]
+        outputs, logits = find_outputs(file)
+        self._probabilities = () if logits or not set(outputs).issubset(self.needed) else outputs
 
     def __call__(
         self, chunk: Mapping[str, Column], first: int
@@ -471,6 +477,8 @@ class _Decisions:
         numbers = {
             name: as_numbers(file, name, chunk[name], first, missing=True) for name in self._score.columns
         }
+        if self._probabilities:
+            check_probabilities(file, self._probabilities, numbers, first)
         uncertainty = evaluate(self._score, numbers)
         why = np.where(np.isnan(uncertainty), "no_score", "").astype(object)
         expected = rule.expected_error(uncertainty)

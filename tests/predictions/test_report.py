@@ -17,6 +17,7 @@ from facereject.predictions import (
     ColumnNames,
     PredictionFileError,
     compare_scores,
+    find_rule,
     report_predictions,
 )
 from facereject.predictions import _files as files
@@ -198,6 +199,40 @@ def test_one_name_for_whole_numbers_of_any_size(tmp_path):
     rows = ["1,1.0,0.9", f"{big},{big + 1},0.8", "-0,0,0.7", " x ,x,0.6", f"{digits},{digits}0,0.5"]
     path = write(tmp_path / "p.csv", *rows)
     assert report_predictions(path).comparison.mean_loss == 0.4
+
+
+@pytest.mark.parametrize(
+    ("labels", "header"),
+    [("1.0 0.0", "p_0.0,p_1.0"), ("TRUE FALSE", "p_False,p_True"), ("1 0", "p_FALSE,p_TRUE")],
+)
+def test_classes_of_outputs_are_named_like_labels(tmp_path, labels, header):
+    right, wrong = labels.split()
+    path = write(tmp_path / "p.csv", f"{right},0.2,0.8", f"{wrong},0.4,0.6", header=f"label,{header}")
+    assert report_predictions(path).comparison.mean_loss == 0.5
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([1 + 1j, 2], r"\(1\+1j\)"),
+        (np.array([1, 2], dtype="datetime64[s]"), "1970-01-01T00:00:01"),
+        (np.zeros(2, dtype=[("a", float)]), r"\(0\.0,\)"),
+        ([1.0, -np.inf], "-inf"),
+    ],
+)
+def test_arrays_of_other_things_are_no_numbers(tmp_path, values, shown):
+    np.savez(tmp_path / "p.npz", loss=[0, 1], confidence=values)
+    with pytest.raises(PredictionFileError, match=f"'confidence', row .: {shown} is not a finite number"):
+        report_predictions(tmp_path / "p.npz")
+
+
+def test_lists_are_neither_numbers_nor_groups(tmp_path):
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"loss": 0, "confidence": [0.1, 0.9], "c": 1, "g": [1]}\n' * 2)
+    with pytest.raises(PredictionFileError, match=r"'confidence', row 1: .* is not a finite number"):
+        report_predictions(path)
+    with pytest.raises(PredictionFileError, match=r"'g', row 1: .* is not the name of a group"):
+        find_rule(path, 0.5, loss_bound=1, columns=ColumnNames(confidence=("c",), group="g"))
 
 
 def test_notes_say_what_must_be_known(tmp_path, table):

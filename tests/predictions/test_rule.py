@@ -139,6 +139,16 @@ DAMAGES = {
         **content,
         "expected_error": {"uncertainty": [1, 0], "error": [0, 1]},
     },
+    "a number without end": lambda content: {**content, "thresholds": {"": 10**400}},
+    "no group": lambda content: {
+        **content,
+        "columns": {**content["columns"], "group": "site"},
+        "thresholds": {},
+    },
+    "a limit for losses above them": lambda content: {
+        **content,
+        "guarantee": {**content["guarantee"], "max_risk": 2.0},
+    },
     "a number for a column": lambda content: {
         **content,
         "columns": {**content["columns"], "label": 3},
@@ -243,6 +253,18 @@ def test_texts_that_are_not_unicode_are_written_or_named(labelled, tmp_path, suf
     apply_rule(rule, new, output)
     (chunk,) = open_predictions(output).chunks()
     assert chunk["id"][0] == ("\ud83d" if suffix == ".jsonl" else "\\ud83d")
+
+
+def test_probabilities_are_checked_where_rules_and_scores_are_applied(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=300)
+    rows = [f"{int(rng.uniform() < each)},{1 - each},{each}" for each in p]
+    path, new = tmp_path / "p.csv", tmp_path / "new.csv"
+    path.write_text("\n".join(["label,p_0,p_1", *rows]))
+    new.write_text("p_0,p_1\n,0.5\n0.2,0.8\n20,80\n")
+    for rule in (find_rule(path, 0.3), learn_score(path)):
+        with pytest.raises(PredictionFileError, match="'p_0', row 3: 20 is not a probability"):
+            apply_rule(rule, new, tmp_path / "decided.csv")
 
 
 def test_arrays_that_are_no_rows_are_left_out(labelled, tmp_path):
