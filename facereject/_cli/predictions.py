@@ -148,8 +148,10 @@ def report(
     after rejection.
     """
     from facereject.predictions import report_predictions
+    from facereject.predictions._files import check_output
 
     with _sentences(output):
+        check_output(output, [file, *(score or ())], overwrite=overwrite)
         made = report_predictions(
             _open(file, table),
             output,
@@ -405,10 +407,11 @@ def learn(
     """
     from facereject.predictions import learn_score
     from facereject.predictions._files import check_output
+    from facereject.predictions._learned import SUFFIX
     from facereject.scores._lightgbm import LightGBMNotAvailableError
 
     with _sentences(output):
-        check_output(output, [file], overwrite=overwrite)
+        check_output(output, [file], overwrite=overwrite, suffix=SUFFIX)
         try:
             score = learn_score(
                 _open(file, table),

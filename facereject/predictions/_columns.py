@@ -29,6 +29,9 @@ _LARGEST_LOSS = 1e140
 # more classes than this are no classes
 _MOST_CLASSES = 10_000
 
+# rows of which at least one is right, unless labels and predictions have different names
+_FEWEST_NAMED = 20
+
 # how far rounded probabilities may be from a sum of one
 _ROUNDING = 0.01
 
@@ -335,6 +338,7 @@ class RowReader:
             [self._code(_class_name(name)) for name in columns.classes], dtype=np.int32
         )
         self._seen: tuple[set[int], set[int]] = (set(), set())
+        self._n_labelled = 0
 
     def __iter__(self) -> Iterator[PredictionRows]:
         columns, first = self.columns, 1
@@ -356,7 +360,9 @@ class RowReader:
     def check_classes(self) -> list[str]:
         """Names of classes that are labels but never predicted; an error if labels and predictions differ."""
         labels, predictions = self._seen
-        if labels and not labels & predictions:
+        # two names on both sides, or many rows: a few errors alone may look like it
+        other_names = min(len(labels), len(predictions)) > 1 or self._n_labelled >= _FEWEST_NAMED
+        if labels and not labels & predictions and other_names:
             shown = [", ".join(repr(self.names[k]) for k in sorted(seen)[:3]) for seen in self._seen]
             source = repr(self.columns.prediction) if self.columns.prediction else "the outputs"
             raise self.file.error(
@@ -381,6 +387,8 @@ class RowReader:
         }
         if columns.outputs and not columns.logits and numeric.issuperset(columns.outputs):
             check_probabilities(self.file, columns.outputs, numbers, first)
+        if columns.logits and numeric.issuperset(columns.outputs):
+            self._check_logits(numbers)
         labels = predictions = np.empty(0, dtype=np.int32)
         if columns.loss == "zero-one":
             labels, predictions = self._classes(chunk, numbers, first)
@@ -404,6 +412,15 @@ class RowReader:
             groups = as_groups(self.file, columns.group, chunk[columns.group], first)
         return PredictionRows(losses, uncertainty, labels, predictions, groups)
 
+    def _check_logits(self, numbers: Mapping[str, FloatArray]) -> None:
+        outputs = np.column_stack([numbers[name] for name in self.columns.outputs])
+        if len(outputs) > 1 and (outputs >= 0).all() and np.allclose(outputs.sum(axis=1), 1, atol=_ROUNDING):
+            names = f"{self.columns.outputs[0]!r} … {self.columns.outputs[-1]!r}"
+            raise self.file.error(
+                f"columns {names} are called logits, but hold probabilities; call them p_0, p_1, …, in an "
+                "NPZ file probabilities"
+            )
+
     def _check_losses(self, losses: FloatArray, column: str, first: int) -> None:
         bad = np.flatnonzero((losses < 0) | (losses > _LARGEST_LOSS))
         if bad.size:
@@ -420,6 +437,7 @@ class RowReader:
         else:
             outputs = np.column_stack([numbers[name] for name in self.columns.outputs])
             predictions = self._of_output[outputs.argmax(axis=1)]
+        self._n_labelled += len(labels)
         for seen, codes in zip(self._seen, (labels, predictions), strict=True):
             seen.update(np.unique(codes).tolist())
         return labels, predictions

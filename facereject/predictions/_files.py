@@ -186,7 +186,11 @@ def open_predictions(path: str | os.PathLike[str], table: str | None = None) -> 
 
 
 def check_output(
-    path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]], *, overwrite: bool
+    path: str | os.PathLike[str],
+    inputs: Sequence[str | os.PathLike[str]],
+    *,
+    overwrite: bool,
+    suffix: str | None = None,
 ) -> str:
     """The path, if a file can be written there; a PredictionFileError says why not.
 
@@ -198,10 +202,14 @@ def check_output(
         Files that are never replaced.
     overwrite : bool
         Whether another regular file may be replaced.
+    suffix : str, optional
+        The suffix it must have.
     """
     name = os.fspath(path)
     problem = output_problem(name)
-    if not problem and output_that_is_read([name], inputs):
+    if not problem and suffix is not None and suffix_of(name) != suffix:
+        problem = f"the suffix must be {suffix}"
+    elif not problem and output_that_is_read([name], inputs):
         problem = "is an input; choose another name"
     elif not problem and os.path.lexists(name) and not overwrite:
         problem = "exists already; choose another name, or pass `overwrite`"

@@ -41,6 +41,9 @@ from facereject.scores._weighting import compare_areas
 
 _KIND = "score for predictions"
 
+#: of files of scores, by which commands tell them from rules
+SUFFIX = ".safetensors"
+
 #: what can be learned
 METHODS = ("auto", "confidence", "sele", "boosted")
 
@@ -247,7 +250,7 @@ class LearnedScore:
         LearnedScore
             The score under the name of the file.
         """
-        check_output(path, [], overwrite=overwrite)
+        check_output(path, [], overwrite=overwrite, suffix=SUFFIX)
         arrays: dict[str, Any] = {"uncertainty": self._calibration[0], "error": self._calibration[1]}
         inputs = self._inputs
         header = {
@@ -413,6 +416,8 @@ def learn_score(
     file = path if isinstance(path, PredictionFile) else open_predictions(path)
     found = find_columns(file, columns or ColumnNames())
     inputs = _find_inputs(file, found, tuple(features))
+    if any(score.column == "learned" for score in inputs.given):
+        raise file.error("column 'learned' has the name that the new score is compared under; rename it")
     if method == "auto":
         method = "boosted" if inputs.features else "confidence"
     if method == "confidence" and not inputs.outputs and not inputs.given:

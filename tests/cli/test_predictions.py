@@ -117,10 +117,13 @@ def test_learn_and_use_a_score(folder):
         (("monitor", "none.json", "p.csv"), "no such file"),
         (("learn", "p.csv", "--method", "magic"), "magic"),
         (("learn", "p.csv", "--feature", "none"), "--feature"),
+        (("learn", "p.csv", "-o", "score.bin"), "the suffix must be .safetensors"),
+        (("report", "p.csv", "--score", "site.json", "-o", "site.json", "--overwrite"), "is an input"),
     ],
 )
 def test_wrong_usage_is_one_sentence(folder, arguments, word):
     before = (folder / "p.csv").read_bytes()
+    (folder / "site.json").touch()
     done = run(*arguments)
     assert done.exit_code == 2
     assert word in done.stderr

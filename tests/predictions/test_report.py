@@ -235,6 +235,12 @@ def test_lists_are_neither_numbers_nor_groups(tmp_path):
         find_rule(path, 0.5, loss_bound=1, columns=ColumnNames(confidence=("c",), group="g"))
 
 
+def test_probabilities_that_are_called_logits_are_noticed(tmp_path):
+    np.savez(tmp_path / "p.npz", label=[0, 1, 2, 0], logits=np.random.default_rng(0).dirichlet(np.ones(3), 4))
+    with pytest.raises(PredictionFileError, match="'logits_0' … 'logits_2' are called logits, but hold prob"):
+        report_predictions(tmp_path / "p.npz")
+
+
 def test_notes_say_what_must_be_known(tmp_path, table):
     def notes(path, **names):
         return " ".join(report_predictions(path, columns=ColumnNames(**names)).notes)

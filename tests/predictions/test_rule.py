@@ -328,6 +328,16 @@ def test_rows_without_a_label_are_left_out_of_monitoring(labelled, tmp_path):
     assert (watched.n, watched.accepted, watched.unlabelled) == (3, 2, 1)
 
 
+def test_the_first_labels_may_all_be_errors(labelled, tmp_path):
+    path, rule = tmp_path / "later.csv", find_rule(labelled[0], 0.2)
+    path.write_text("label,prediction,confidence\nb,a,1\n")
+    watched = monitor_rule(rule, path)
+    assert (watched.n, watched.monitors[""].mean_) == (1, 1.0)
+    path.write_text("label,prediction,confidence\n" + "b,a,1\n" * 20)
+    with pytest.raises(PredictionFileError, match="use the same names in both"):
+        monitor_rule(rule, path)
+
+
 def test_every_group_has_its_monitor(labelled, tmp_path):
     rule = find_rule(labelled[0], 0.2, columns=ColumnNames(group="site"))
     path = tmp_path / "later.csv"
@@ -480,6 +490,15 @@ def test_long_files_are_learned_from_in_part(tmp_path):
     assert (again.n, again.n_rows) == (score.n, score.n_rows)
     assert again.weighting == score.weighting
     assert learn_score(path).n == 1500
+
+
+def test_scores_have_their_suffix_and_a_name_of_their_own(tmp_path):
+    path, *_ = save(tmp_path / "p.npz", 200)
+    with pytest.raises(PredictionFileError, match=r"score\.bin: the suffix must be \.safetensors"):
+        learn_score(path).save(tmp_path / "score.bin")
+    np.savez(path, loss=[0, 1] * 50, learned=np.arange(100))
+    with pytest.raises(PredictionFileError, match="column 'learned'"):
+        learn_score(path, columns=ColumnNames(confidence=("learned",)))
 
 
 def test_nothing_to_learn_from_is_said_so(tmp_path):
