@@ -576,6 +576,8 @@ def monitor_rule(
     delta = check_number(rule.delta if delta is None else delta, "delta", above=0, below=1)
     names = columns or ColumnNames()
     own = rule.columns
+    if own.group is not None and names.group is None and own.group not in file.columns:
+        raise file.error(f"there is no column {own.group!r}, which the rule needs")
     names = ColumnNames(
         names.label or own.label,
         names.prediction or own.prediction,

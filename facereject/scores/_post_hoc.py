@@ -204,11 +204,14 @@ class SavedOutputs(ClassifierMixin, BaseEstimator):
     classes : ndarray of shape (K,)
     base : PostHocScore
         The uncertainty that other scores start from; fitted.
+    n_features : int
+        Number of features.
     """
 
-    def __init__(self, classes: NDArray[Any], base: PostHocScore):
+    def __init__(self, classes: NDArray[Any], base: PostHocScore, n_features: int = 0):
         self.classes = classes
         self.base = base
+        self.n_features = n_features
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -229,10 +232,12 @@ class SavedOutputs(ClassifierMixin, BaseEstimator):
         y = np.asarray(y)
         check_same_length(outputs=logits, y=y)
         known = np.isin(y, labels)
-        if not known.any():
+        # with names for the columns, some examples may be of another class
+        if not (known.all() if classes is None else known.any()):
             raise ValueError(
-                f"y holds none of the classes {labels.tolist()[:5]}, for instance {y[0]!r}: "
-                "pass classes, the label of each column of outputs"
+                f"y holds {y[~known].tolist()[0]!r}, but the columns of outputs are the classes "
+                f"{labels.tolist()[0]!r} to {labels.tolist()[-1]!r}: pass classes, the label of each column "
+                "of outputs"
             )
         losses = (zero_one_loss if loss is None else loss)(y, labels[logits.argmax(axis=1)])
         return cls(labels, PostHocScore().fit(None, losses, outputs=outputs))
@@ -245,17 +250,28 @@ class SavedOutputs(ClassifierMixin, BaseEstimator):
         features = np.asarray(features, dtype=np.float64)
         if features.ndim != 2 or len(features) != len(columns):
             raise ValueError(f"features must have shape ({len(columns)}, d), got {features.shape}")
+        self.n_features = features.shape[1]
         return np.hstack([columns, features])
 
     def outputs(self, X: Any) -> FloatArray:
         """The columns of X that are outputs, as logits."""
-        outputs = np.asarray(X, dtype=np.float64)[:, : len(self.classes)]
-        return as_logits(outputs, self.base.probabilities_)
+        return as_logits(self._split(X)[0], self.base.probabilities_)
 
     def features(self, X: Any) -> FloatArray:
         """What scores may learn from: the features, or the outputs where there are none."""
-        features = np.asarray(X, dtype=np.float64)[:, len(self.classes) :]
-        return features if features.shape[1] else self.outputs(X)
+        return self._split(X)[1] if self.n_features else self.outputs(X)
+
+    def _split(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Outputs, in one column or one per class, and features."""
+        table = np.asarray(X, dtype=np.float64)
+        table = table[:, None] if table.ndim == 1 else table
+        n_outputs = table.shape[1] - self.n_features
+        if n_outputs != len(self.classes) and (n_outputs, len(self.classes)) != (1, 2):
+            raise ValueError(
+                f"X must have {len(self.classes)} columns of outputs and {self.n_features} of features, got "
+                f"{table.shape[1]} columns"
+            )
+        return table[:, :n_outputs], table[:, n_outputs:]
 
     def own_uncertainty(self, X: Any) -> FloatArray:
         """The best score that can be read from the outputs."""

@@ -36,6 +36,9 @@ Groups = Mapping[str, NDArray[np.intp]]
 
 METHODS = ("auto", "binomial", "betting", "hoeffding-bentkus")
 
+# groups that a message lists
+_SHOWN_GROUPS = 10
+
 
 class Certified(NamedTuple):
     """The largest certified threshold, None if there is none, and the groups in which none is certified."""
@@ -203,7 +206,9 @@ class RiskProblem:
         fewest = math.ceil(math.log(level) / math.log1p(-self.risk))
         where = ""
         if groups:
-            where = f" in every group (none in: {', '.join(unsafe)})" if unsafe else " common to all groups"
+            more = f" and {len(unsafe) - _SHOWN_GROUPS} more" if len(unsafe) > _SHOWN_GROUPS else ""
+            listed = ", ".join(unsafe[:_SHOWN_GROUPS]) + more
+            where = f" in every group (none in: {listed})" if unsafe else " common to all groups"
         clipped = ""
         if self.n_clipped:
             losses = counted(self.n_clipped, "loss was", "losses were")

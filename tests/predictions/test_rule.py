@@ -298,6 +298,9 @@ def test_columns_that_are_there_or_missing_are_named(labelled, tmp_path):
     (tmp_path / "labels.csv").write_text("label,prediction\na,a\n")
     with pytest.raises(PredictionFileError, match="no column 'confidence', which score"):
         monitor_rule(rule, tmp_path / "labels.csv")
+    by_site = find_rule(labelled[0], 0.2, columns=ColumnNames(group="site"))
+    with pytest.raises(PredictionFileError, match=r"labels\.csv: there is no column 'site', which the rule"):
+        monitor_rule(by_site, tmp_path / "labels.csv")
     with pytest.raises(PredictionFileError, match="'accepted' already"):
         apply_rule(rule, tmp_path / "again.csv", output)
     with pytest.raises(PredictionFileError, match="suffix"):

@@ -147,6 +147,8 @@ def test_from_outputs_explains_mistakes():
     logits, y, features = network(60, 6)
     with pytest.raises(ValueError, match="pass classes, the label of each column"):
         SelectivePredictor.from_outputs(logits, y + 100)
+    with pytest.raises(ValueError, match="y holds 6, but the columns of outputs are the classes 0 to 5"):
+        SelectivePredictor.from_outputs(logits, y + 1)
     with pytest.raises(ValueError, match="classes must name the 6 columns"):
         SelectivePredictor.from_outputs(logits, y, classes=[0, 1])
     with pytest.raises(ValueError, match="ascending order"):
@@ -155,6 +157,27 @@ def test_from_outputs_explains_mistakes():
         SelectivePredictor.from_outputs(logits, y, features[:5])
     with pytest.raises(ValueError, match="outputs must be finite"):
         SelectivePredictor.from_outputs(np.where(logits > 3, np.nan, logits), y)
+
+
+@pytest.mark.parametrize("n_features", [0, 2])
+def test_columns_of_new_examples_are_counted(n_features):
+    logits, y, features = network(300, 6)
+    features = features[:, :n_features] if n_features else None
+    model = SelectivePredictor.from_outputs(logits, y, features)
+    for columns in (logits[:, :5], np.hstack([logits, logits]), logits[:, 0]):
+        for method in (model.predict, model.accept):
+            with pytest.raises(ValueError, match=f"6 columns of outputs and {n_features} of features"):
+                method(columns)
+
+
+def test_one_column_of_outputs_beside_features():
+    rng = np.random.default_rng(11)
+    p, features = rng.uniform(size=300), rng.normal(size=(300, 2))
+    y = (rng.uniform(size=300) < p).astype(int)
+    model = SelectivePredictor.from_outputs(p, y, features, uncertainty_score=BoostedSELEScore(10))
+    one, two = (np.column_stack([outputs, features]) for outputs in (p, np.column_stack([1 - p, p])))
+    np.testing.assert_array_equal(model.predict(one), p > 0.5)
+    np.testing.assert_allclose(model.uncertainty(one), model.uncertainty(two))
 
 
 class OnlyPredicts:

@@ -94,6 +94,11 @@ def test_one_group_is_no_group(rng):
     assert one.threshold_ == guaranteed_risk(**sample, max_risk=MAX_RISK).threshold_
 
 
+def test_of_many_groups_some_are_named():
+    with pytest.raises(NoValidThresholdError, match=r"none in: 0, .* and 90 more\)"):
+        guaranteed_risk_per_group([0.0] * 100, [0.5] * 100, np.arange(100), max_risk=MAX_RISK)
+
+
 def test_a_group_that_stands_in_the_way_is_named(rng):
     sample = draw(rng, 3000)
     sample["losses"][sample["groups"] == "hard"] = 1.0
