@@ -331,7 +331,8 @@ def find_rule(
     file = path if isinstance(path, PredictionFile) else open_predictions(path)
     names = columns or ColumnNames()
     found = find_columns(file, names)
-    reader = RowReader(file, replace(found, scores=_one_score(file, tuple(learned) or found.scores)))
+    chosen = (*learned, *(found.scores if names.confidence or names.uncertainty else ()))
+    reader = RowReader(file, replace(found, scores=_one_score(file, chosen or found.scores, bool(chosen))))
     if loss_bound is None:
         if found.loss != "zero-one":
             raise file.error(
@@ -600,15 +601,19 @@ def monitor_rule(
     return Monitored(monitors, n, n_accepted, reader.n_unlabelled)
 
 
-def _one_score(file: PredictionFile, scores: Sequence[Uncertainty]) -> tuple[Uncertainty, ...]:
-    """The score to use, if any: a column before readings of outputs, of which the first is max-prob."""
-    scores = [score for score in scores if not isinstance(score, OutputScore)] or scores
-    if len(scores) > 1 and not isinstance(scores[0], OutputScore):
+def _one_score(file: PredictionFile, scores: Sequence[Uncertainty], chosen: bool) -> tuple[Uncertainty, ...]:
+    """The score to use, if any.
+
+    Where the user has chosen none, it is a column before readings of outputs, of which the first is max-prob.
+    """
+    if not chosen:
+        scores = [score for score in scores if not isinstance(score, OutputScore)] or scores[:1]
+    if len(scores) > 1:
         listed = ", ".join(repr(score.name) for score in scores)
         raise file.error(
-            f"a rule uses one score, but there are several ({listed}); pass `confidence` or `uncertainty`"
+            f"a rule uses one score, but there are several ({listed}); pass one as `confidence` or `uncertainty`"
         )
-    return tuple(scores[:1])
+    return tuple(scores)
 
 
 def _read(reader: RowReader) -> tuple[FloatArray, FloatArray, NDArray[np.object_] | None]:

@@ -331,6 +331,19 @@ def test_rows_without_a_label_are_left_out_of_monitoring(labelled, tmp_path):
     assert (watched.n, watched.accepted, watched.unlabelled) == (3, 2, 1)
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ColumnNames(uncertainty=("entropy", "gap")),
+        ColumnNames(confidence=("c",), uncertainty=("entropy",)),
+    ],
+)
+def test_a_rule_uses_one_score(tmp_path, names):
+    np.savez(tmp_path / "p.npz", label=[0, 1] * 50, logits=np.eye(100, 2), c=np.arange(100.0))
+    with pytest.raises(PredictionFileError, match="a rule uses one score, but there are several"):
+        find_rule(tmp_path / "p.npz", 0.6, columns=names)
+
+
 def test_the_first_labels_may_all_be_errors(labelled, tmp_path):
     path, rule = tmp_path / "later.csv", find_rule(labelled[0], 0.2)
     path.write_text("label,prediction,confidence\nb,a,1\n")
