@@ -367,7 +367,7 @@ class RowReader:
             source = repr(self.columns.prediction) if self.columns.prediction else "the outputs"
             raise self.file.error(
                 f"no label of column {self.columns.label!r} ({shown[0]}) is ever predicted by {source} "
-                f"({shown[1]}); use the same names in both"
+                f"({shown[1]}); use the same names in both, or pass `loss` absolute or squared for numbers"
             )
         return sorted(self.names[k] for k in labels - predictions)
 

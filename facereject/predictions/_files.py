@@ -351,7 +351,8 @@ class _SqliteFile(PredictionFile):
             )
             raise self.error(f"{chosen}; tables: {listed}" if names else "there are no tables")
         self._table = table
-        facts = self._select("SELECT name FROM pragma_table_info(?)", (table,))
+        # 1 are hidden columns of virtual tables, 2 and 3 generated ones
+        facts = self._select("SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1", (table,))
         self.columns = self._name_columns([name for (name,) in facts])
 
     def _select(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:

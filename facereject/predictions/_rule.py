@@ -611,7 +611,8 @@ def _one_score(file: PredictionFile, scores: Sequence[Uncertainty], chosen: bool
     if len(scores) > 1:
         listed = ", ".join(repr(score.name) for score in scores)
         raise file.error(
-            f"a rule uses one score, but there are several ({listed}); pass one as `confidence` or `uncertainty`"
+            f"a rule uses one score, but there are several ({listed}); pass one as `confidence` or "
+            "`uncertainty`"
         )
     return tuple(scores)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import sqlite3
@@ -87,6 +88,16 @@ def test_tables_are_chosen_by_name(tmp_path):
     with pytest.raises(PredictionFileError, match="no table 'none'"):
         open_predictions(path, "none")
     assert open_predictions(path, 'odd "name"').columns == COLUMNS
+
+
+def test_generated_columns_are_columns(tmp_path):
+    path = tmp_path / "p.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE p (a, twice AS (2 * a))")
+        base.execute("INSERT INTO p VALUES (1.5)")
+        base.commit()
+    file = open_predictions(path)
+    assert (file.columns, *file.chunks()) == (("a", "twice"), {"a": [1.5], "twice": [3.0]})
 
 
 def test_a_base_without_tables(tmp_path):

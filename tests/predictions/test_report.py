@@ -172,6 +172,7 @@ def test_losses_of_a_column(tmp_path):
         ("label,prediction,confidence", ["a,a,high"], {}, "'confidence', row 1: 'high'"),
         ("label,prediction,confidence", [",a,1"], {}, "'label', row 1: the cell is empty"),
         ("label,prediction,confidence", ["cat,1,1", "dog,0,1"], {}, "'cat', 'dog'"),
+        ("label,prediction,confidence", ["1.5,1,1", "2.5,0,1"], {}, "pass `loss` absolute or squared"),
         ("loss,confidence", ["-0.5,1"], {}, "'loss', row 1: -0.5 is negative"),
         ("loss,confidence", ["1e300,1"], {}, "'loss', row 1: 1e.300 is too large"),
         ("label,prediction,confidence", ["a,b,1"], {"loss": "absolute"}, "'label', row 1: 'a'"),
