@@ -259,12 +259,18 @@ def unfinished(path: str | os.PathLike[str], *, suffix: str = "", clean: bool = 
     # cut between characters, as some disks take no others
     short = os.fsencode(name)[:_KEPT_BYTES].decode("utf-8", "ignore")
     made = os.path.join(folder, f".{short}.{secrets.token_hex(4)}{_MARK}{suffix}")
-    with open(made, "x+b", opener=_open_locked) as file:
-        try:
-            yield file
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(made)
+    try:
+        with open(made, "x+b", opener=_open_locked) as file:
+            try:
+                yield file
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(made)
+    except OSError as error:
+        if error.filename == made:
+            # the name that the user knows
+            error.filename = os.fspath(path)
+        raise
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:

@@ -207,3 +207,11 @@ def test_outputs_that_are_read(tmp_path):
     for name in ("a", "hard", "soft"):
         assert output_that_is_read([tmp_path / "new", tmp_path / name], inputs) == str(tmp_path / name)
     assert output_that_is_read([tmp_path / "new", tmp_path / "none"], inputs) is None
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "none/x"])
+def test_errors_name_the_file_that_is_meant(tmp_path, name):
+    with pytest.raises(OSError) as caught:
+        write_whole(tmp_path / name, "")
+    assert caught.value.filename == str(tmp_path / name)
+    assert os.listdir(tmp_path) == []

@@ -217,6 +217,8 @@ class Rule:
             content = json.loads(Path(name).read_bytes())
         except (ValueError, RecursionError):
             raise error("is not a rule of facereject, which is a JSON file") from None
+        except OSError as problem:
+            raise error(f"cannot be read ({problem.strerror})") from None
         if not isinstance(content, dict) or content.get("kind") != _KIND:
             raise error("is not a rule of facereject; `facereject predictions threshold` makes one")
         if content.get("format") != _FORMAT:

@@ -9,6 +9,7 @@ import math
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -163,6 +164,18 @@ def test_damaged_rules_are_said_so(labelled, tmp_path, damage):
     changed = DAMAGES[damage](json.loads(path.read_text()))
     path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
     with pytest.raises(PredictionFileError, match=r"rule\.json"):
+        Rule.load(path)
+
+
+def test_rules_that_cannot_be_read_are_said_so(labelled, tmp_path, monkeypatch):
+    path = tmp_path / "rule.json"
+    find_rule(labelled[0], 0.2).save(path)
+
+    def denied(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", denied)
+    with pytest.raises(PredictionFileError, match=r"rule\.json: cannot be read \(Permission denied\)"):
         Rule.load(path)
 
 
