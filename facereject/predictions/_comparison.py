@@ -20,6 +20,7 @@ from facereject.predictions._ranking import (
     draw_blocks,
     rank_all,
     replicates,
+    stream,
     threshold_at,
 )
 
@@ -360,7 +361,7 @@ def compare_scores(
         raise ValueError("scores must be a mapping from names to uncertainties, with at least one entry")
     columns = {str(name): check_vector(values, f"scores[{name!r}]") for name, values in scores.items()}
     check_same_length(losses=target, **{f"scores[{name!r}]": values for name, values in columns.items()})
-    rng = np.random.default_rng(check_integer(random_state, "random_state", minimum=0))
+    rng = stream(check_integer(random_state, "random_state", minimum=0))
     # in units of the largest, the sums stay within the range of numbers
     unit = float(target.max()) or 1.0
     rankings = rank_all(target / unit, [*columns.values(), target / unit], rng)
@@ -380,7 +381,7 @@ def compare_scores(
 
 def goes_wrong_way(losses: FloatArray, uncertainty: FloatArray) -> bool:
     """Whether a score is worse than random rejection by more than chance explains."""
-    rng = np.random.default_rng(0)
+    rng = stream(0)
     unit = float(losses.max()) or 1.0
     if len(losses) > SAMPLE:
         rows = rng.integers(len(losses), size=SAMPLE)

@@ -32,7 +32,7 @@ from facereject.predictions._columns import (
 )
 from facereject.predictions._comparison import ScoreComparison, compare_scores
 from facereject.predictions._files import PredictionFile, PredictionFileError, check_output, open_predictions
-from facereject.predictions._ranking import RowSample
+from facereject.predictions._ranking import RowSample, stream
 from facereject.predictions._rule import expected_errors
 from facereject.predictions._state import decode, encode
 from facereject.scores import BoostedSELEScore, ConfidenceScore, PostHocScore, SELEScoreCV
@@ -424,7 +424,7 @@ def learn_score(
         raise file.error(
             "there are no outputs and no scores to learn from; pass `confidence` or `uncertainty`"
         )
-    rng = np.random.default_rng(check_integer(seed, "seed", minimum=0))
+    rng = stream(check_integer(seed, "seed", minimum=0))
     sample = RowSample(rng, check_integer(max_rows, "max_rows", minimum=_FEWEST_ROWS))
     losses, numbers = read_sample(file, found, inputs.columns, sample)
     n = len(losses)

@@ -31,6 +31,18 @@ BINS = 256
 
 _NOTHING = Before(0, 0.0)
 
+# any number
+_STREAM = 27644437
+
+
+def stream(seed: int) -> np.random.Generator:
+    """Random numbers that are independent of ``np.random.default_rng(seed)``.
+
+    Simulated scores often come from that generator; a sample drawn by the same numbers would be one of their
+    values.
+    """
+    return np.random.default_rng([seed, _STREAM])
+
 
 class RowSample:
     """A uniform sample of at most ``size`` of the rows added, each with the same probability.

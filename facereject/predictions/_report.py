@@ -35,6 +35,7 @@ from facereject.predictions._ranking import (
     ScoreRanking,
     assign_blocks,
     draw_blocks,
+    stream,
 )
 from facereject.scores import PostHocScore
 from facereject.scores._weighting import RankScale
@@ -190,7 +191,7 @@ def report_predictions(
     names = columns or ColumnNames()
     given = names.confidence or names.uncertainty
     found = find_columns(file, names, learned=learned)
-    rng = np.random.default_rng(check_integer(seed, "seed", minimum=0))
+    rng = stream(check_integer(seed, "seed", minimum=0))
     if not given:
         found = _with_post_hoc(file, found, rng)
     passes = _TwoPasses(RowReader(file, found), rng)

@@ -71,6 +71,17 @@ def test_two_passes_over_a_long_file_give_nearly_the_same(table, monkeypatch):
     assert report.confusion.total.sum() == 500
 
 
+def test_scores_simulated_with_the_seed_of_the_report(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    uncertainty = rng.uniform(size=2000)
+    losses = (rng.uniform(size=2000) < uncertainty).astype(float)
+    np.savez(tmp_path / "p.npz", loss=losses, uncertainty=uncertainty)
+    monkeypatch.setattr(facereject.predictions._report, "SAMPLE", 100)
+    monkeypatch.setattr(ranking.RowSample.__init__, "__defaults__", (100,))
+    found = report_predictions(tmp_path / "p.npz").comparison.scores["uncertainty"]
+    assert found.aurc.value == pytest.approx(aurc(losses, uncertainty), rel=0.05)
+
+
 def test_confusion_counts_what_is_rejected(table):
     label, prediction, p, _ = classifier(500)
     confusion = report_predictions(table, coverage=0.8).confusion
