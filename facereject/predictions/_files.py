@@ -49,7 +49,7 @@ Column = Sequence[Any] | NDArray[Any]
 WriteChunk = Callable[[Sequence[Column]], None]
 
 # how much of a text file is read to find its separator
-_HEADER_BYTES = 1 << 20
+_HEADER_CHARACTERS = 1 << 20
 
 
 class PredictionFileError(InputError):
@@ -225,12 +225,12 @@ class _TextFile(PredictionFile):
         super().__init__(path)
         with self._open() as file:
             try:
-                first = file.readline(_HEADER_BYTES)
+                start = file.read(_HEADER_CHARACTERS)
             except UnicodeDecodeError:
                 raise self._not_text() from None
-        # names in quotes may hold other separators
-        counted = re.sub('"[^"]*"', "", first).count
-        self._separator = "\t" if suffix_of(path) == ".tsv" else max(",;\t|", key=counted)
+        # names in quotes may hold other separators and line breaks, and empty lines may be in front
+        header, *_ = re.sub('"[^"]*"', "", start).lstrip("\r\n").splitlines() or [""]
+        self._separator = "\t" if suffix_of(path) == ".tsv" else max(",;\t|", key=header.count)
         self.decimal_comma = self._separator == ";"
         self.columns = self._name_columns(next(self._rows(), []))
 

@@ -153,10 +153,21 @@ def test_damage_behind_the_header_is_said_so(tmp_path, content, reason):
         list(open_predictions(path).chunks())
 
 
-def test_names_in_quotes_may_hold_other_separators(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        ('"Label, true";"Predicted, class";"c"\n"a";"b";"0,5"\n', ("Label, true", "Predicted, class", "c")),
+        ('"Label,\n(1, 2, 3)";"c"\n"a";"0,5"\n', ("Label,\n(1, 2, 3)", "c")),
+        ("\r\n\r\nlabel;c\r\na;0,5\r\n", ("label", "c")),
+        ("label;c\ra;0,5\r", ("label", "c")),
+    ],
+)
+def test_the_separator_is_that_of_the_header(tmp_path, content, columns):
     path = tmp_path / "p.csv"
-    path.write_text('"Label, true";"Predicted, class";"Confidence"\n"a";"b";"0,5"\n')
-    assert open_predictions(path).columns == ("Label, true", "Predicted, class", "Confidence")
+    path.write_bytes(content.encode())
+    file = open_predictions(path)
+    assert file.columns == columns
+    assert [chunk["c"] for chunk in file.chunks()] == [["0,5"]]
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet"])
