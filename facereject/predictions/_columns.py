@@ -593,7 +593,7 @@ def as_groups(file: PredictionFile, column: str, values: Column, first: int) -> 
                 raise file.error(
                     f"column {column!r}, row {first + i:,}: the cell is empty, but names the group"
                 )
-            names[value] = _class_name(value)
+            names[value] = _group_name(value)
         groups[i] = names[value]
     return groups
 
@@ -612,12 +612,17 @@ def _is_missing(value: Any) -> bool:
 
 
 def _class_name(value: Any) -> str:
-    """One name for 3, 3.0 and "3.0", or for True, "TRUE" and 1; whole numbers keep all their digits."""
+    """One name for True, "TRUE" and 1, else as for groups."""
+    name = _group_name(value)
+    return {"true": "1", "false": "0"}.get(name.lower(), name)
+
+
+def _group_name(value: Any) -> str:
+    """One name for 3, 3.0 and "3.0"; whole numbers of any size keep all their digits."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value).strip()
-    text = {"true": "1", "false": "0"}.get(text.lower(), text)
     for kind in (int, float):
         try:
-            number = kind(text)
+            number = kind(text if not isinstance(value, bool) else value)
         except ValueError:
             continue
         if isinstance(number, int) or (number.is_integer() and abs(number) < 2**53):

@@ -287,6 +287,15 @@ def test_arrays_that_are_no_rows_are_left_out(labelled, tmp_path):
     assert output.read_text().splitlines()[0] == "id,confidence,accepted,expected_error,reason"
 
 
+def test_groups_keep_their_names(tmp_path):
+    np.savez(tmp_path / "p.npz", loss=[0] * 200, c=np.arange(200), g=["TRUE", "false"] * 100)
+    names = ColumnNames(confidence=("c",), group="g")
+    assert set(find_rule(tmp_path / "p.npz", 0.2, loss_bound=1, columns=names).thresholds) == {
+        "TRUE",
+        "false",
+    }
+
+
 def test_groups_decide_by_their_own_threshold(labelled, tmp_path):
     rule = find_rule(labelled[0], 0.2, columns=ColumnNames(group="site"))
     new = tmp_path / "new.csv"
