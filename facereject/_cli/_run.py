@@ -1,4 +1,4 @@
-"""A run over many inputs from the command line: progress, report, advice, and the exit code that follows."""
+"""A run over many inputs from the command line: progress, report, and the exit code that follows."""
 
 from __future__ import annotations
 
@@ -13,22 +13,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from facereject._cli._advice import advice
 from facereject._cli._panels import in_flags
 from facereject._cli._progress import ProgressBar, duration, figure
 from facereject._cli._shared import console, drop_output, say, stop
 from facereject._signals import exit_code, interruptible
-from facereject._words import counted, percent
+from facereject._words import counted
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
-    from facereject.outputs.summary import Counts, Placed, Summary
+    from facereject.outputs.summary import Placed, Summary
     from facereject.pipeline import Job
-
-# of fewer faces or frames nothing can be told
-_ENOUGH = 20
-
-# shares that are said to be almost nothing and almost everything
-_FEW, _MOST = 0.1, 0.995
 
 
 def with_listed(paths: list[str]) -> list[str]:
@@ -52,7 +47,7 @@ def with_listed(paths: list[str]) -> list[str]:
     return [f"@{name}" if path == "-" else path for path in paths]
 
 
-def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") -> None:
+def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "", targets: bool = True) -> None:
     """Do the work and report it; ends the command with 1 (failed inputs), 2, 130 or 143 where that is due.
 
     Parameters
@@ -63,6 +58,8 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
         Say only what failed.
     remark : str
         What else there is to know about the counts.
+    targets : bool
+        The command has options for what to accept.
     """
     from facereject._cli._rows import report_videos
     from facereject.parallel import EngineError
@@ -92,7 +89,9 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
         problem = in_flags(str(error))
     report_run(job, rejector, quiet=quiet, remark=remark)
     if not quiet:
-        for sentence in advice(job.summary.total, rejector, decided=job.best is None):
+        command = "" if targets else "facereject filter"
+        given = {"decided": job.best is None, "finds": job.finds_faces, "command": command}
+        for sentence in advice(job.summary, rejector, **given):
             say(sentence)
         report_videos(job)
     if problem:
@@ -187,9 +186,12 @@ def _meaning(job: Job, rejector: FaceRejector) -> Iterator[str]:
 
 
 def _cut_off(rejector: FaceRejector) -> str:
-    """Up to which expected error faces are accepted; empty for a rejector that does not say."""
+    """Up to which expected error faces are accepted; empty if the rejector does not say, or accepts none."""
     selector = getattr(rejector, "selector", None)
     if selector is None or getattr(rejector, "relative", True) or not math.isfinite(selector.threshold_):
+        return ""
+    if not selector.coverage_:
+        # the expected error there is that of the most certain face, which is above the cut-off
         return ""
     limit = float(rejector.calibration.expected_error(selector.threshold_))
     return f"Accepted up to an expected error of {limit:.2f} %"
@@ -223,45 +225,3 @@ def _list_failures(title: str, number: int, first: Sequence[tuple[str, str]]) ->
         say(f"  {name}: {reason}")
     if number > len(first):
         say(f"  ... and {number - len(first):,} more")
-
-
-def advice(total: Counts, rejector: FaceRejector, *, decided: bool) -> list[str]:
-    """Sentences about a run, or none.
-
-    Parameters
-    ----------
-    total : Counts
-        Of all inputs.
-    rejector : FaceRejector
-    decided : bool
-        The decisions are those of its target, not of the best of a batch.
-    """
-    sentences = []
-    if getattr(rejector, "fell_back", False):
-        sentences.append(
-            "Faces were found by dlib's detector, as the weights of YuNet are not installed: it finds fewer "
-            "faces. `facereject models get` installs them."
-        )
-    if total.frames >= _ENOUGH and total.no_face > total.frames / 2:
-        share = percent(total.no_face, total.frames)
-        sentences.append(
-            f"In {share} of the images and frames no face was found: try --min-face 20 for small faces, or "
-            "--detector both."
-        )
-    target = getattr(rejector, "target", None)
-    if not decided or total.faces < _ENOUGH or target is None or target.kind != "max_error":
-        return sentences
-    if total.accepted_faces < _FEW * total.faces:
-        half = rejector.with_target(coverage=0.5).selector.selective_risk_
-        reached = percent(rejector.selector.coverage_, 1.0)
-        sentences.append(
-            f"Few faces are accepted: with a mean error of {target.value:.3g} % this model accepts {reached} "
-            f"of its calibration faces, and half of them at {half:.2g} %. Try a higher --max-error, "
-            "--model thorough, or --keep-best."
-        )
-    elif total.accepted_faces > _MOST * total.faces:
-        sentences.append(
-            "Almost all faces are accepted: their expected errors are low enough for a mean of "
-            f"{target.value:.3g} %. A lower --max-error rejects more."
-        )
-    return sentences

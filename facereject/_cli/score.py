@@ -177,4 +177,5 @@ def _run(
     else:
         tracking = Tracking(**given.values(Tracking))
         job = Job(paths, outputs, tracking=tracking, running=Running(engine=engine, **options), **common)
-    run_job(job, given.make(ModelChoice).load(chosen), quiet=quiet, remark=remark)
+    rejector = given.make(ModelChoice).load(chosen)
+    run_job(job, rejector, quiet=quiet, remark=remark, targets=target is not None)

@@ -120,6 +120,8 @@ class Summary:
         Sorted files, if that was asked for.
     expected_error : float
         Mean expected error in percent of the faces that this run accepted; NaN if there is none.
+    turned : int
+        Faces that this run rejected because the head is turned too far.
     domain : DomainCheck or None
         Whether the faces of this run are like those the model was calibrated on; None if there are fewer than
         40, or if the model does not say. Worked out when it is first read.
@@ -136,6 +138,7 @@ class Summary:
     seconds: float = 0.0
     placed: Placed | None = None
     expected_error: float = math.nan
+    turned: int = 0
     not_compared: str = ""
     #: compares the faces with the calibration faces
     compare: Callable[[], DomainCheck | None] = field(default=lambda: None, compare=False)
@@ -204,15 +207,16 @@ def _accepted(number: int, total: int) -> str:
 
 
 class AcceptedErrors(Output):
-    """Adds up the expected errors of the accepted faces."""
+    """Adds up the expected errors of the accepted faces, and counts those turned too far."""
 
     def __init__(self) -> None:
-        self._n_accepted = 0
+        self.n_turned = self._n_accepted = 0
         self._total_error = 0.0
 
     def write(self, frame: FaceFrame) -> None:
         """Take the faces of a frame."""
         for face in frame.faces:
+            self.n_turned += face.reason == "turned"
             if face.accepted and math.isfinite(face.expected_error):
                 self._n_accepted += 1
                 self._total_error += face.expected_error

@@ -221,6 +221,8 @@ class AssessJob(Job):
         Those of `Job`.
     """
 
+    finds_faces = False
+
     def __init__(
         self,
         landmarks: Predictions,

@@ -50,6 +50,8 @@ class TableJob(Job):
         As in `Job`, without ``running.resume``.
     """
 
+    finds_faces = False
+
     def __init__(self, table: str, outputs: Iterable[Output] = (), **options: Any) -> None:
         self._source = table
         super().__init__([table], outputs, **options)
@@ -71,7 +73,11 @@ class TableJob(Job):
                     f"{display_name(self._source)}: was made with another model (see {frame.source}); choose "
                     "that one with `model`, or score the images again"
                 )
-        return super().run(rejector, progress=progress)
+        summary = super().run(rejector, progress=progress)
+        if summary.not_compared:
+            reason = "that takes their images, not a table"
+            summary.not_compared = f"The faces were not compared with the calibration faces: {reason}."
+        return summary
 
     def _check_inputs(self) -> None:
         try:

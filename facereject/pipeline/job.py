@@ -75,6 +75,9 @@ class Job:
     >>> job.run(FaceRejector.pretrained()).faces  # doctest: +SKIP
     """
 
+    #: whether a detector looks for the faces
+    finds_faces = True
+
     def __init__(
         self,
         paths: Sequence[str],
@@ -167,7 +170,7 @@ class Job:
             self.summary.seconds = time.monotonic() - start
         for problem in problems:
             raise problem
-        self.summary.expected_error = self._errors.mean
+        self.summary.expected_error, self.summary.turned = self._errors.mean, self._errors.n_turned
         # other rejectors have no calibration faces
         if hasattr(rejector, "domain"):
             self.summary.compare = lambda: rejector.check_domain(self._sample.kept)

@@ -347,3 +347,16 @@ def test_a_photo_that_is_exchanged_during_the_run_is_not_placed(stub, photos, ru
     assert "1 file could not be placed" in result.stderr
     assert _files("good") == ["sub/2.png"]
     assert _files("bad") == ["0.png", "1.png"]
+
+
+def test_a_table_filtered_anew_says_what_is_true_of_it(work, run):
+    """No cut-off that nothing meets, no count of faces as the reason why they were not compared."""
+    Image.fromarray(skimage.data.astronaut()[:300, 60:400]).save("a.png")
+    for k in range(1, 45):
+        os.link("a.png", f"a{k}.png")
+    assert run("score", "*.png", "-o", "t.csv").exit_code == 0
+    result = run("filter", "t.csv", "--max-expected-error", "0.1", "-o", "new.csv")
+    assert "45 faces, 0 accepted" in result.stderr
+    assert "Accepted up to" not in result.stderr
+    assert "that takes their images, not a table" in result.stderr
+    assert "Try a higher --max-expected-error, or --keep-best" in result.stderr
