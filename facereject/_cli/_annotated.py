@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,6 +53,9 @@ WorkersOption = Annotated[
     typer.Option("--workers", "-j", metavar="N", min=1, help="Worker processes; by default one per core."),
 ]
 _FILES_PANEL = "Landmarks in files"
+
+# faces that tell whether a file holds predictions
+_LOOKED_AT = 100
 
 # more bad entries than this are counted, not listed
 _LISTED = 10
@@ -146,6 +150,11 @@ class AnnotatedChoice:
             placed = f", with landmarks of {', '.join(map(str, predictions))}" if predictions else ""
             photos = counted(len(dataset.photos), "photo")
             say(f"{counted(len(dataset), 'face')} of {photos} in {path}{placed}")
+        if path.is_file() and _have_confidence(path):
+            tell(
+                f"Warning: every face in {path} has a confidence, as predictions have; if nobody has "
+                "corrected the landmarks, errors cannot be measured against them"
+            )
         list_problems(dataset.problems)
         return dataset
 
@@ -154,10 +163,23 @@ class AnnotatedChoice:
     ) -> FaceEvaluation:
         """The results of a model on the data set."""
         from facereject.faces import evaluate_face_rejector
+        from facereject.faces.evaluation.data_warnings import untouched
 
         with self.working(f"DATASET {path}", quiet=quiet) as more:
             evaluation = evaluate_face_rejector(rejector, samples, **more, **options)
         list_problems(evaluation.problems[len(samples.problems) :])
+        losses = evaluation.table.losses
+        same = untouched(losses)
+        if same == len(losses):
+            stop(
+                f"DATASET {path}: its landmarks are those that were predicted, so no error can be "
+                "measured. Correct them by hand, for example with `facereject annotate`"
+            )
+        if same:
+            tell(
+                f"Warning: {same:,} of {counted(len(losses), 'face')} {'has' if same == 1 else 'have'} the "
+                "very landmarks that were predicted: errors are too low if nobody has looked at them"
+            )
         return evaluation
 
     @contextlib.contextmanager
@@ -178,6 +200,14 @@ class AnnotatedChoice:
         for sample in samples:
             read += [sample.image_path, sample.image_path.with_suffix(".pts")]
         return read
+
+
+def _have_confidence(path: Path) -> bool:
+    """Whether the first faces of a file of landmarks have a confidence each."""
+    from facereject.sources.landmark_files import read_landmarks
+
+    first = [face for face in islice(read_landmarks(path), _LOOKED_AT) if face.landmarks is not None]
+    return all(face.confidence is not None for face in first)
 
 
 def list_problems(problems: Sequence[Problem]) -> None:

@@ -111,6 +111,12 @@ def _annotated(
     problems: list[Problem] = []
     usable = False
     for face in read_landmarks(root, format):
+        if face.predicted:
+            raise DatasetError(
+                f"{face.file}: holds predictions of a tool, not annotation, so no error can be measured. "
+                "`facereject annotate` saves annotation as .pts files; for the predictions there is "
+                "--predictions"
+            )
         file = os.path.relpath(face.file, folder or ".")
         entry = face.entry or (file if os.path.isdir(root) else face.image)
         problem, path = face.problem, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -245,3 +246,28 @@ def test_too_few_faces_or_none_say_what_to_do(faces, model, tmp_path):
     assert forgotten.exit_code == 2
     assert forgotten.stderr.startswith("DATASET is missing")
     assert not (tmp_path / "new").exists()
+
+
+def test_predictions_are_no_annotation(faces, model, tmp_path):
+    """Tables and other outputs of facereject, and landmarks that nobody has corrected."""
+    table, coco = tmp_path / "faces.csv", tmp_path / "faces.json"
+    photos = str(faces.parent)
+    made = CliRunner().invoke(app, ["filter", photos, "-o", str(table), "--coco", str(coco), "-q"])
+    assert made.exit_code == 0, made.output
+    result = run(model, table, "--images", photos, "--unit", "-o", tmp_path / "new")
+    assert result.exit_code == 2
+    assert "faces.csv: holds predictions of a tool, not annotation" in result.stderr
+    result = run(model, coco, "--images", photos, "--unit", "-o", tmp_path / "new")
+    assert result.exit_code == 2
+    assert "every face in" in result.stderr and "has a confidence" in result.stderr  # noqa: PT018
+    assert "its landmarks are those that were predicted" in result.stderr
+    assert not (tmp_path / "new").exists()
+    found = json.loads(coco.read_text())
+    for each in found["annotations"][1:]:
+        del each["score"]
+        each["keypoints"] = [value + 2.0 * (k % 3 < 2) for k, value in enumerate(each["keypoints"])]
+    coco.write_text(json.dumps(found))
+    result = run(model, coco, "--images", photos, "--unit", "-o", tmp_path / "new")
+    assert result.exit_code == 0, result.output
+    assert "has a confidence" not in result.stderr
+    assert re.search(r"Warning: 1 of \d+ faces has the very landmarks", result.stderr)

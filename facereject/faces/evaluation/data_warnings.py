@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from facereject._validation import FloatArray
 from facereject._words import counted
 from facereject.faces.datasets import FaceSample, photo_digests
 from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
@@ -12,6 +13,9 @@ from facereject.faces.plugins import fingerprint_of
 
 #: fewer photos than this leave scores, targets and expected errors largely to chance
 FEW_PHOTOS = 200
+
+# percent; landmarks in files are rounded, and a person never places all of them so closely
+_SAME = 0.05
 
 # folders of iBUG 300-W
 _PARTS_OF_300W = {"300w", "300-w", "afw", "helen", "lfpw", "ibug"}
@@ -56,6 +60,11 @@ def data_warnings(
                 "this model: what follows flatters it and carries no guarantee"
             )
     return found
+
+
+def untouched(losses: FloatArray) -> int:
+    """How many faces are annotated with the very landmarks that the model predicts for them."""
+    return int((losses < _SAME).sum())
 
 
 def _of_300w(sample: FaceSample) -> bool:

@@ -27,6 +27,8 @@ class Reader(NamedTuple):
     suffixes: tuple[str, ...]
     knows: Callable[[str, str], bool]
     read: Callable[[str], Iterator[FoundFace]]
+    #: only tools write the format, never people
+    predicted: bool = False
 
 
 def _has(*words: str) -> Callable[[str, str], bool]:
@@ -37,14 +39,14 @@ _JSON, _XML = (".json",), (".xml",)
 
 #: readers by the name of their format, in the order in which they are tried
 READERS = {
-    "facereject": Reader(TABLE_SUFFIXES, lambda path, _: bool(points_in_table(path)), read_own_table),
-    "openface": Reader((".csv",), text_files.knows_openface, text_files.read_openface),
+    "facereject": Reader(TABLE_SUFFIXES, lambda path, _: bool(points_in_table(path)), read_own_table, True),
+    "openface": Reader((".csv",), text_files.knows_openface, text_files.read_openface, True),
     "sleap": Reader(pose_tools.HDF5, pose_tools.knows_sleap, pose_tools.read_sleap),
     "deeplabcut": Reader((".csv", *pose_tools.HDF5), pose_tools.knows_deeplabcut, pose_tools.read_deeplabcut),
     "label-studio": Reader(_JSON, _has('"keypointlabels"'), json_files.read_label_studio),
     "fiftyone": Reader(_JSON, _has('"filepath"', '"samples"'), json_files.read_fiftyone),
     "coco": Reader(_JSON, json_files.knows_coco, json_files.read_coco),
-    "mediapipe": Reader((*_JSON, ".jsonl"), json_files.knows_mediapipe, json_files.read_mediapipe),
+    "mediapipe": Reader((*_JSON, ".jsonl"), json_files.knows_mediapipe, json_files.read_mediapipe, True),
     "pts": Reader((".pts", ".txt"), text_files.knows_pts, text_files.read_300w),
     "dlib": Reader(
         _XML, lambda _, start: "<image file=" in start or "<dataset" in start, xml_files.read_dlib
@@ -111,8 +113,10 @@ def _read(path: str, format: str | None) -> Iterator[FoundFace]:
         format = _format_of(path) if format is None else format
         damaged: list[FoundFace] = []
         readable = False
-        for found in READERS[format].read(path):
-            face = found._replace(image=valid_name(found.image), file=path)
+        reader = READERS[format]
+        for found in reader.read(path):
+            image = valid_name(found.image)
+            face = found._replace(image=image, file=path, predicted=reader.predicted)
             readable |= not face.problem
             if readable:
                 yield from damaged

@@ -74,6 +74,8 @@ class FoundFace(NamedTuple):
         The landmark file.
     tool : int
         0 for the tool whose landmarks are scored, else the number of one they are compared with.
+    predicted : bool
+        Only tools write this format, so the landmarks are no annotation.
     """
 
     image: str
@@ -87,6 +89,7 @@ class FoundFace(NamedTuple):
     photo: str = ""
     file: str = ""
     tool: int = 0
+    predicted: bool = False
 
     @property
     def points(self) -> FloatArray | None:
