@@ -20,6 +20,9 @@ _DRAW_SECONDS = 0.2
 # the rate follows the last seconds, not the whole run: images differ in size
 _MEMORY_SECONDS = 15.0
 
+# answers of several workers come together: in less time they tell nothing about the rate
+_LEAST_SECONDS = 1.0
+
 
 class ProgressBar:
     """Shows what a job has done; a context manager, and the ``progress`` of runs and trainings.
@@ -88,8 +91,8 @@ class ProgressBar:
             self._bar.stop()
 
     def _rate(self, now: float, done: int) -> float | None:
-        """Per second, over the last seconds; None while nothing is known."""
-        if not self._history or now == self._history[0][0]:
+        """Per second, over the last seconds; None while too little is known."""
+        if not self._history or now - self._history[0][0] < _LEAST_SECONDS:
             return None
         if done != self._history[-1][1]:
             # while one input takes long the rate sinks slowly, and is not zero
@@ -115,7 +118,7 @@ class ProgressBar:
             figures.append(f"{percent(state.accepted, state.faces)} accepted")
         if state.failed:
             figures.append(f"{state.failed:,} failed")
-        if self._with_rate and rate and state.alike and total is not None:
+        if self._with_rate and rate and state.alike and total is not None and done < total:
             figures.append(f"{duration((total - done) / rate)} left")
         if self._bar:
             self._bar.update(

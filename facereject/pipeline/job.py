@@ -163,8 +163,10 @@ class Job:
         try:
             with self._store as store:
                 if self.running.resume:
-                    earlier = dataclasses.replace(self.summary, failures=list(self.summary.failures))
-                    self.summary.earlier = earlier
+                    before, begun = self.summary, store.begun()
+                    # frames of a video that was begun are in the table, too
+                    total = before.total if begun is None else before.total.plus(begun.counts)
+                    before.earlier = dataclasses.replace(before, total=total, failures=list(before.failures))
                 problems = self._score(store, task, progress)
         finally:
             self.summary.seconds = time.monotonic() - start
@@ -202,6 +204,8 @@ class Job:
         count = None
         if progress is not None:
             unit, total = ("inputs", plan.total) if plan.frames is None else ("frames", plan.frames)
+            if plan.frames is not None and (begun := store.begun()) is not None:
+                total = max(plan.frames - begun.counts.frames, 0)
             alike = plan.frames is not None or not plan.mixed
             decided = 0 if self.best is None else None
             count = ProgressCounter(RunProgress(0, total, unit, accepted=decided, alike=alike), progress)

@@ -93,7 +93,7 @@ def test_frames_of_a_video(screen, clock):
             clock(5)
             progress(chunk_of(10), number == 5)
     # there were more than its header said
-    assert stream.getvalue().splitlines()[-1] == "60 of 60 frames, 2/s, 100% accepted, 0 s left"
+    assert stream.getvalue().splitlines()[-1] == "60 of 60 frames, 2/s, 100% accepted"
 
 
 def test_a_photograph_that_cannot_be_read_counts_as_a_frame_as_well(screen, clock):
@@ -192,9 +192,18 @@ def test_training_and_evaluation_use_the_same_bar(screen, clock):
         bar(RunProgress(1, 1, "scores fitted"))
     assert stream.getvalue().splitlines() == [
         "11 of 20 faces, 2/s, 4 s left",
-        "20 of 20 faces, 2/s, 0 s left",
+        "20 of 20 faces, 2/s",
         "1 of 1 scores fitted",
     ]
+
+
+def test_answers_that_come_together_tell_no_rate(screen, clock):
+    stream = screen(terminal=False)
+    with ProgressBar(last_line=True) as bar:
+        for done in (20, 40):
+            clock(0.0001)
+            bar(RunProgress(done, 40, "faces"))
+    assert stream.getvalue() == "40 of 40 faces\n"
 
 
 def test_durations():

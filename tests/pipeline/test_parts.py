@@ -17,10 +17,12 @@ from video_files import damage_packets, encode
 from facereject.faces import FaceRejector
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.faces.images import Views
+from facereject.outputs import Table
 from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.timeline import Timeline
 from facereject.parallel import WorkerEngine
 from facereject.parallel.base import SerialEngine
+from facereject.pipeline import Job, Running
 from facereject.pipeline.run import JoinedParts, PartFinder, cut_long_videos, score_inputs
 from facereject.pipeline.store import Store
 from facereject.pipeline.task import Chunk, ScoreTask
@@ -209,6 +211,27 @@ def test_a_run_that_ends_between_parts_goes_on_there(make_task, video, tmp_path)
     assert (tmp_path / "t.csv").read_bytes() == expected
     assert (summary.inputs, summary.total.frames) == (2, N_FRAMES)
     assert sorted(os.listdir(tmp_path)) == ["t.csv", "whole.csv"]
+
+
+def test_frames_of_an_earlier_run_count_for_neither_progress_nor_rate(video, tmp_path, monkeypatch):
+    task = ScoreTask(Seen(), part_frames=PART)
+    monkeypatch.setattr(Job, "_task", lambda *_: task)
+
+    def interrupt(state):
+        if state.done > 2 * PART:
+            raise KeyboardInterrupt
+
+    def job():
+        return Job([str(video)], [Table(tmp_path / "t.csv")], running=Running(resume=True))
+
+    with pytest.raises(KeyboardInterrupt):
+        job().run(task.rejector, progress=interrupt)
+    cuts, told = cuts_of(task, video), []
+    again = job()
+    summary = again.run(task.rejector, progress=told.append)
+    assert (told[0].done, told[0].total) == (0, N_FRAMES - cuts[1])
+    assert told[-1].done == told[-1].total
+    assert summary.frames - summary.earlier.frames == told[-1].done
 
 
 def test_a_video_that_has_changed_is_scored_from_its_start(make_task, video, tmp_path):
