@@ -102,13 +102,17 @@ class ScoreChoice:
     max_pitch: float | None = option(None, metavar="DEGREES", help="Up or down.", panel=_POSE_PANEL)
     max_roll: float | None = option(None, metavar="DEGREES", help="Tilted to a shoulder.", panel=_POSE_PANEL)
 
-    def load(self, target: dict[str, float] | None = None) -> FaceRejector:
-        """The rejector; what is wrong with the options ends the command with code 2."""
+    def load(self, target: dict[str, float] | None = None, *, finds: bool = True) -> FaceRejector:
+        """The rejector; what is wrong with the options ends the command with code 2.
+
+        If it does not search for faces, the weights of the model's detector are not needed.
+        """
         values = asdict(self)
         # the callback of --offline has acted already
         values.pop("offline", None)
         limits = {name: values.pop(name) for name in ("max_yaw", "max_pitch", "max_roll")}
-        rejector = load_rejector(target=target, given=not isinstance(self, ModelChoice), **values)
+        given = not isinstance(self, ModelChoice)
+        rejector = load_rejector(target=target, given=given, finds=finds, **values)
         if not any(limit is not None for limit in limits.values()):
             return rejector
         try:

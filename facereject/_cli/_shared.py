@@ -198,6 +198,7 @@ def load_rejector(
     region: str | None = None,
     argument: str = "--model",
     given: bool = False,
+    finds: bool = True,
 ) -> FaceRejector:
     """The rejector for the common options; what is wrong with them ends the command with code 2.
 
@@ -217,9 +218,11 @@ def load_rejector(
         What the user calls the model, for messages.
     given : bool
         The landmarks come from files; else a model that was trained for such is refused.
+    finds : bool
+        Faces are searched for; if not, the weights of the model's own detector are not needed.
     """
     from facereject._cli._choices import chosen_detector, chosen_landmarks
-    from facereject.faces import FaceRejector
+    from facereject.faces import FaceDetector, FaceRejector
     from facereject.faces.detectors.base import change_options
     from facereject.faces.models.storage import pretrained_models
     from facereject.faces.weights import WeightsError
@@ -235,7 +238,8 @@ def load_rejector(
         try:
             # a file of that name in the current folder must not take the place of a shipped model
             read = FaceRejector.pretrained if model in shipped else FaceRejector.load
-            rejector = read(model, detector=chosen_detector(detector), predictor=chosen_landmarks(landmarks))
+            found_by = chosen_detector(detector) if finds else FaceDetector()
+            rejector = read(model, detector=found_by, predictor=chosen_landmarks(landmarks))
         except WeightsError as error:
             stop(f"--landmarks: {error}" if landmarks is not None else str(error))
         except ModelFileError as error:
@@ -250,7 +254,7 @@ def load_rejector(
             "--predictions"
         )
     try:
-        if changes:
+        if changes and finds:
             # the rejector has just been made, so nothing else uses its detector
             rejector.detector = change_options(rejector.detector, **changes)
     except ValueError as error:

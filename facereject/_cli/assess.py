@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,9 +12,6 @@ from facereject._cli._choices import BatchTargetChoice, ScoreChoice
 from facereject._cli._panels import Given, command
 from facereject._cli._run import run_job
 from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, RestartOption, option, stop
-
-if TYPE_CHECKING:
-    pass
 
 
 def _assess_options() -> Sequence[type]:
@@ -103,4 +100,5 @@ def assess(
         frame_rule=frame_rule,
         **target.best,
     )
-    run_job(job, given.make(ScoreChoice).load(target.chosen()), quiet=quiet)
+    rejector = given.make(ScoreChoice).load(target.chosen(), finds=job.finds_faces)
+    run_job(job, rejector, quiet=quiet)

@@ -93,7 +93,7 @@ class PageChoice:
                 job = Job([path], [Table(table)], running=running)
             else:
                 job = AssessJob(predictions, path, [Table(table)], running=running)
-            rejector = load_rejector(self.model, given=predictions is not None)
+            rejector = load_rejector(self.model, given=predictions is not None, finds=job.finds_faces)
             if not self.quiet:
                 say(f"Scoring {predictions or path} into {table}")
             with interruptible(), ProgressBar(quiet=self.quiet) as bar:

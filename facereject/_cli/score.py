@@ -177,5 +177,5 @@ def _run(
     else:
         tracking = Tracking(**given.values(Tracking))
         job = Job(paths, outputs, tracking=tracking, running=Running(engine=engine, **options), **common)
-    rejector = given.make(ModelChoice).load(chosen)
+    rejector = given.make(ModelChoice).load(chosen, finds=job.finds_faces)
     run_job(job, rejector, quiet=quiet, remark=remark, targets=target is not None)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from facereject._files import display_name
-from facereject.faces import Face, FaceRejector, ImageError
+from facereject.faces import Face, FaceDetector, FaceRejector, ImageError
 from facereject.faces.face import FaceFrame
 from facereject.faces.geometry import FloatArray
 from facereject.faces.images import Views, kind_of_file, read_image
@@ -91,7 +91,10 @@ def assess_files(
     >>> assess_files("openface/", "photos", "faces.csv")  # doctest: +SKIP
     """
     job = AssessJob(landmarks, images, as_outputs(outputs), format=format, running=running)
-    return job.run(FaceRejector.pretrained() if rejector is None else rejector, progress=progress)
+    if rejector is None:
+        # any detector will do, so that no weights are downloaded
+        rejector = FaceRejector.pretrained(detector=FaceDetector())
+    return job.run(rejector, progress=progress)
 
 
 @dataclass(frozen=True)

@@ -360,3 +360,14 @@ def test_a_table_filtered_anew_says_what_is_true_of_it(work, run):
     assert "Accepted up to" not in result.stderr
     assert "that takes their images, not a table" in result.stderr
     assert "Try a higher --max-expected-error, or --keep-best" in result.stderr
+
+
+@pytest.mark.parametrize("given", [["assess", "faces.json", "--images", "."], ["filter", "faces.csv"]])
+def test_weights_of_a_detector_are_not_needed_where_none_runs(work, run, monkeypatch, given):
+    Image.fromarray(skimage.data.astronaut()[:300, 60:400]).save("a.png")
+    assert run("filter", "a.png", "-o", "faces.csv", "--coco", "faces.json", "-q").exit_code == 0
+    monkeypatch.setenv("FACEREJECT_MODELS", str(work / "empty"))
+    result = run(*given, "-o", "new.csv")
+    assert result.exit_code == 0, result.output
+    assert "Warning" not in result.stderr
+    assert "1 face, 1 accepted" in result.stderr
