@@ -134,7 +134,9 @@ def report_run(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "
     _list_failures(f"{inputs(summary.failed)} failed", summary.failed, summary.failures)
     if placed is not None:
         _list_failures(f"{_files(placed.failed)} could not be placed", placed.failed, placed.failures)
-        if placed.failed and table is not None:
+        if placed.failed and not job.finds_faces:
+            say("When that is fixed, run the same command again. Names start from the current folder.")
+        elif placed.failed and table is not None:
             say("When that is fixed, run the same command with --resume to place them.")
 
 

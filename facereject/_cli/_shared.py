@@ -134,6 +134,13 @@ def stop(message: str, code: int = 2) -> NoReturn:
     raise typer.Exit(code)
 
 
+def has_table_name(path: str) -> bool:
+    """Whether a file has the suffix of a table; no image or video has one of these."""
+    from facereject.tables.writing import SUFFIXES
+
+    return os.path.isfile(path) and suffix_of(path) in SUFFIXES
+
+
 def drop_output() -> None:
     """Write what is still to come on stdout nowhere: its reader has gone, and it would fail again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

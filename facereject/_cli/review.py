@@ -17,6 +17,7 @@ from facereject._cli._shared import (
     FrameRuleOption,
     ModelOption,
     QuietOption,
+    has_table_name,
     load_rejector,
     say,
     stop,
@@ -66,7 +67,7 @@ class PageChoice:
 
         if not os.path.exists(path):
             stop(f"{path}: no such file or folder")
-        if not _is_table(path):
+        if not has_table_name(path):
             if self.images is not None:
                 stop("--images goes with a table; a folder is scored where it is")
             self._score(path, table, predictions)
@@ -115,7 +116,7 @@ class PageChoice:
         images = self.images
         if images is not None and not os.path.isdir(images):
             stop(f"--images {images}: there is no such folder")
-        if images is None and not _is_table(path):
+        if images is None and not has_table_name(path):
             images = path if os.path.isdir(path) else os.path.dirname(path) or os.curdir
         try:
             session = open_session(faces, images=images, **options)
@@ -235,7 +236,7 @@ def annotate(
         os.makedirs(output, exist_ok=True)
     except OSError as error:
         stop(f"--output {output}: cannot be made ({error.strerror})")
-    if predictions is not None and _is_table(path):
+    if predictions is not None and has_table_name(path):
         stop(f"{path}: with --predictions name the folder of the images, not a table")
     faces = choice.faces(path, os.path.join(output, "faces.csv"), predictions)
     saved = os.path.join(output, "faces.review")
@@ -244,9 +245,3 @@ def annotate(
         if not choice.quiet and len(session.queue) < number:
             say(f"There are {counted(len(session.queue), 'photo')} with a scored face; each is used once.")
         choice.serve(session, "annotate")
-
-
-def _is_table(path: str) -> bool:
-    from facereject.tables.writing import SUFFIXES
-
-    return os.path.isfile(path) and os.path.splitext(path)[1].lower() in SUFFIXES

@@ -10,7 +10,14 @@ import typer
 from facereject._cli._choices import BatchTargetChoice, EngineChoice, ModelChoice
 from facereject._cli._panels import Given, command
 from facereject._cli._run import run_job, with_listed
-from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, option, stop
+from facereject._cli._shared import (
+    ColumnsOption,
+    FrameRuleOption,
+    QuietOption,
+    has_table_name,
+    option,
+    stop,
+)
 
 if TYPE_CHECKING:
     from facereject.outputs import Output
@@ -166,13 +173,18 @@ def _run(
     from facereject.tracking import Tracking
 
     paths = with_listed(paths)
+    tables = [path for path in paths if has_table_name(path)]
+    if tables and target is None:
+        stop(f"{tables[0]}: a table cannot be scored; name images and videos, or use facereject filter")
+    if tables and len(paths) > 1:
+        stop(f"{tables[0]}: a table has to be the only input")
     options = given.values(Running)
     # first: workers import what they need while this process still does
     engine = given.make(EngineChoice).make(options.pop("workers"), options.pop("timeout"), paths)
     chosen, best = (target.chosen(), target.best) if target else ({}, {})
     common: dict[str, Any] = {"frame_rule": frame_rule, **best}
     job: Job
-    if target and len(paths) == 1 and is_table(paths[0]):
+    if target and len(paths) == 1 and (tables or is_table(paths[0])):
         job = TableJob(paths[0], outputs, running=Running(**options), **common)
     else:
         tracking = Tracking(**given.values(Tracking))

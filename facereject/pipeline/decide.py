@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from typing import Any, NamedTuple
 
 from facereject._files import InputError, display_name, stamp_of
@@ -80,8 +80,17 @@ class TableJob(Job):
         return summary
 
     def _check_inputs(self) -> None:
+        folders, sources = set(), set()
         try:
-            folders = {os.path.dirname(os.path.abspath(frame.source)) for frame in read_table(self._source)}
+            for source, frames in groupby(read_table(self._source), key=lambda frame: frame.source):
+                numbers = [frame.index for frame in frames if frame.index >= 0]
+                if source in sources or not all(a < b for a, b in pairwise(numbers)):
+                    raise TableFormatError(
+                        f"{display_name(self._source)}: has rows of {source} in two places, or twice; remove "
+                        "copies, and sort it by source, frame and face"
+                    )
+                sources.add(source)
+                folders.add(os.path.dirname(os.path.abspath(source)))
         except (TableFormatError, OSError) as error:
             raise InputError(str(error)) from None
         self._folders = folders or {os.getcwd()}

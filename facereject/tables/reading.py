@@ -205,7 +205,9 @@ def _checked_columns(path: str, names: Sequence[str]) -> tuple[int, int]:
             raise TableFormatError(
                 f"{path}: lacks {', '.join(missing) or 'some landmarks'}: write the table with all columns"
             )
-        raise TableFormatError(f"{path}: not a table of facereject, its columns differ")
+        raise TableFormatError(
+            f"{path}: not a table of facereject, its columns differ; `facereject score` writes one"
+        )
     return n_head, count_scored(names)
 
 

@@ -371,3 +371,32 @@ def test_weights_of_a_detector_are_not_needed_where_none_runs(work, run, monkeyp
     assert result.exit_code == 0, result.output
     assert "Warning" not in result.stderr
     assert "1 face, 1 accepted" in result.stderr
+
+
+def test_what_is_no_table_and_what_is_only_one_of_several_inputs(stub, photos, run):
+    Path("other.csv").write_text("a,b\n1,2\n")
+    result = run("filter", "other.csv", "-o", "new.csv")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("other.csv: not a table of facereject, its columns differ")
+    assert run("score", "photos", "-o", "t.csv").exit_code == 0
+    result = run("filter", "t.csv", "photos", "-o", "new.csv")
+    assert result.exit_code == 2
+    assert "t.csv: a table has to be the only input" in result.stderr
+    result = run("score", "t.csv", "-o", "new.csv")
+    assert result.exit_code == 2
+    assert "a table cannot be scored" in result.stderr
+    assert not Path("new.csv").exists()
+
+
+def test_photos_that_a_table_no_longer_finds(work, run):
+    os.mkdir("photos")
+    Image.fromarray(skimage.data.astronaut()[:300, 60:400]).save("photos/a.png")
+    assert run("score", "photos", "-o", "t.csv").exit_code == 0
+    os.rename("photos", "moved")
+    result = run("filter", "t.csv", "--accepted", "good", "-o", "new.csv")
+    assert result.exit_code == 1
+    assert "run the same command again. Names start from the current folder." in result.stderr
+    assert "--resume" not in result.stderr
+    os.rename("moved", "photos")
+    assert run("filter", "t.csv", "--accepted", "good", "-o", "new.csv").exit_code == 0
+    assert _files("good") == ["a.png"]

@@ -92,3 +92,21 @@ def test_what_cannot_be_done(table):
     assert not is_table("other.csv")
     with pytest.raises(InputError):
         TableJob("other.csv")
+
+
+@pytest.mark.parametrize("change", ["doubled", "appended", "apart"])
+def test_rows_that_are_there_twice_or_apart_are_refused(tmp_path, monkeypatch, change):
+    """They would be counted twice, or left out."""
+    monkeypatch.chdir(tmp_path)
+    for name, level in LEVELS.items():
+        gray_photo(Path(name).name, level)
+    score_files(["a.png", "b.png"], "t.csv", rejector=BrightFaces())
+    head, *rows = Path("t.csv").read_text().splitlines(keepends=True)
+    changed = {
+        "doubled": [row for row in rows for _ in range(2)],
+        "appended": rows * 2,
+        "apart": [rows[0], rows[1], rows[0].replace("a.png,0,,0", "a.png,0,,1")],
+    }
+    Path("t.csv").write_text("".join([head, *changed[change]]))
+    with pytest.raises(InputError, match=r"t\.csv: has rows of a\.png in two places, or twice"):
+        TableJob("t.csv")
