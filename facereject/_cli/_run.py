@@ -90,8 +90,10 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "", 
     report_run(job, rejector, quiet=quiet, remark=remark)
     if not quiet:
         command = "" if targets else "facereject filter"
-        given = {"decided": job.best is None, "finds": job.finds_faces, "command": command}
-        for sentence in advice(job.summary, rejector, **given):
+        decided = job.best is None
+        for sentence in advice(
+            job.summary, rejector, decided=decided, finds=job.finds_faces, command=command
+        ):
             say(sentence)
         report_videos(job)
     if problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +28,8 @@ from facereject._options import option
 from facereject._words import counted
 
 if TYPE_CHECKING:
+    from facereject.faces.face import FaceFrame
+    from facereject.outputs import Output
     from facereject.serve.review.faces import ReviewFaces
     from facereject.serve.review.session import Session
 
@@ -59,39 +61,48 @@ class PageChoice:
     model: ModelOption = "default"
     quiet: QuietOption = False
 
-    def faces(self, path: str, table: str, predictions: str | None = None) -> ReviewFaces:
-        """The faces of a table, or of what is scored into one first."""
+    def faces(
+        self, path: str, table: str, made: Sequence[str], predictions: str | None = None
+    ) -> ReviewFaces:
+        """The faces of a table, or of what is scored into one first; files in ``made`` are no inputs."""
         from facereject.parallel import RunProgress
         from facereject.serve.review.faces import read_faces
         from facereject.tables.errors import TableFormatError
 
-        if not os.path.exists(path):
-            stop(f"{path}: no such file or folder")
+        given = path
         if not has_table_name(path):
             if self.images is not None:
                 stop("--images goes with a table; a folder is scored where it is")
-            self._score(path, table, predictions)
+            self._score(path, table, made, predictions)
             path = table
         try:
             with ProgressBar(quiet=self.quiet) as bar:
-                return read_faces(path, lambda done: bar(RunProgress(done, None, "rows")))
+                found = read_faces(path, lambda done: bar(RunProgress(done, None, "rows")))
         except (TableFormatError, OSError) as error:
             stop(str(error))
+        if not len(found):
+            stop(f"{given}: no face was found in it")
+        return found
 
-    def _score(self, path: str, table: str, predictions: str | None) -> None:
+    def _score(self, path: str, table: str, made: Sequence[str], predictions: str | None) -> None:
         """Score a folder into a table, or the landmarks of another tool; an existing table is completed."""
         from facereject._signals import exit_code, interruptible
         from facereject.outputs import Table
+        from facereject.outputs._folders import is_inside
         from facereject.parallel import EngineError
         from facereject.pipeline import Job, Running
         from facereject.pipeline.assess import AssessJob
         from facereject.sources.landmark_files._found import LandmarkFileError
         from facereject.tables.errors import TableError
 
+        root = os.path.realpath(path)
+        if predictions is None:
+            _check_sources(table, path)
+        below = [real for real in map(os.path.realpath, made) if real != root and is_inside(real, root)]
         running = Running(workers=self.workers, resume=predictions is None)
         try:
             if predictions is None:
-                job = Job([path], [Table(table)], running=running)
+                job = Job([path], [Table(table), _made_here(below)], running=running)
             else:
                 job = AssessJob(predictions, path, [Table(table)], running=running)
             rejector = load_rejector(self.model, given=predictions is not None, finds=job.finds_faces)
@@ -104,7 +115,9 @@ class PageChoice:
             raise typer.Exit(exit_code(interrupt)) from None
         except LandmarkFileError as error:
             stop(f"--predictions {error}")
-        except (TableError, EngineError) as error:
+        except TableError as error:
+            stop(str(error).replace("pass `overwrite`", f"move {table} away"), 1)
+        except EngineError as error:
             stop(str(error), 1)
 
     @contextlib.contextmanager
@@ -123,7 +136,7 @@ class PageChoice:
         except ReviewError as error:
             stop(str(error))
         except TableError as error:
-            stop(f"{error}; name another file with --decisions")
+            stop(str(error).replace("pass `overwrite`", "move it away"))
         with contextlib.closing(session):
             yield session
 
@@ -134,7 +147,7 @@ class PageChoice:
         with listening(None, self.port) as listener:
             token = secrets.token_urlsafe(24)
             lines = [
-                f"{counted(len(session.faces), 'face')}: open {{address}}",
+                f"{counted(len(session.queue or session.faces), 'face')}: open {{address}}",
                 "Only this address, with its token, is answered. Ctrl-C stops; decisions are saved.",
             ]
             run_page(make_review_app(session, token, page=page), listener, token, lines, self.browser)
@@ -188,7 +201,10 @@ def review(
         stop("--beside and --annotations exclude each other: give one of them")
     check_installed()
     choice = given.make(PageChoice)
-    faces = choice.faces(path, f"{os.path.basename(os.path.abspath(path)) or 'faces'}-faces.csv")
+    check_exists(path)
+    table = f"{os.path.basename(os.path.abspath(path)) or 'faces'}-faces.csv"
+    stem = os.path.splitext(table)[0]
+    faces = choice.faces(path, table, [annotations or f"{stem}-annotated", output or f"{stem}-reviewed"])
     places = {"decisions": decisions, "annotations": annotations, "beside": beside, "export_folder": output}
     with choice.opened(path, faces, frame_rule=frame_rule, **places) as session:
         choice.serve(session, "review")
@@ -231,17 +247,68 @@ def annotate(
     from facereject.serve.review.faces import choose_faces
 
     check_installed()
+    check_exists(path)
     choice = given.make(PageChoice)
+    if predictions is not None and has_table_name(path):
+        stop(f"{path}: with --predictions name the folder of the images, not a table")
+    is_new = not os.path.lexists(output)
     try:
         os.makedirs(output, exist_ok=True)
     except OSError as error:
         stop(f"--output {output}: cannot be made ({error.strerror})")
-    if predictions is not None and has_table_name(path):
-        stop(f"{path}: with --predictions name the folder of the images, not a table")
-    faces = choice.faces(path, os.path.join(output, "faces.csv"), predictions)
+    try:
+        faces = choice.faces(path, os.path.join(output, "faces.csv"), [output], predictions)
+    except BaseException:
+        if is_new:
+            with contextlib.suppress(OSError):
+                # only if nothing is in it
+                os.rmdir(output)
+        raise
     saved = os.path.join(output, "faces.review")
     with choice.opened(path, faces, decisions=saved, annotations=output) as session:
         session.queue = choose_faces(faces, number, seed)
         if not choice.quiet and len(session.queue) < number:
-            say(f"There are {counted(len(session.queue), 'photo')} with a scored face; each is used once.")
+            say(f"Only {counted(len(session.queue), 'photo')} with a scored face; each is used once.")
         choice.serve(session, "annotate")
+
+
+def _made_here(folders: Sequence[str]) -> Output:
+    """An output that stands for what the page writes below the folder that is scored."""
+    from facereject.outputs import Output
+    from facereject.outputs._folders import is_inside
+
+    class MadeHere(Output):
+        def write(self, frame: FaceFrame) -> None:
+            """The page writes."""
+
+        def holds(self, path: str) -> bool:
+            # a link is where it lies, not where it leads
+            place = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+            return any(is_inside(place, folder) for folder in folders)
+
+    return MadeHere()
+
+
+def _check_sources(table: str, folder: str) -> None:
+    """End the command if an earlier run has put faces of another folder into the table."""
+    from facereject.outputs._folders import is_inside
+    from facereject.pipeline.decide import is_table
+    from facereject.tables.errors import TableFormatError
+    from facereject.tables.reading import read_table
+
+    if not is_table(table):
+        return
+    with contextlib.suppress(TableFormatError, OSError):
+        for frame in read_table(table):
+            inside = (is_inside(of(frame.source), of(folder)) for of in (os.path.abspath, os.path.realpath))
+            if frame.faces and not any(inside):
+                stop(
+                    f"{table}: holds faces of another folder, such as {frame.source}; move this table away, "
+                    "or use another folder for the output"
+                )
+
+
+def check_exists(path: str) -> None:
+    """End the command if there is no such file or folder."""
+    if not os.path.exists(path):
+        stop(f"{path}: no such file or folder")

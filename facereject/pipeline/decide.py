@@ -80,7 +80,8 @@ class TableJob(Job):
         return summary
 
     def _check_inputs(self) -> None:
-        folders, sources = set(), set()
+        folders: set[str] = set()
+        sources: set[str] = set()
         try:
             for source, frames in groupby(read_table(self._source), key=lambda frame: frame.source):
                 numbers = [frame.index for frame in frames if frame.index >= 0]

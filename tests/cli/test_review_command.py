@@ -83,7 +83,7 @@ def test_a_folder_is_scored_once_and_decisions_stay(folder):
 def test_annotate_makes_a_data_set(folder):
     process, client, said = start("annotate", "photos", "-n", "5", "-o", "mine")
     try:
-        assert "There are 3 photos with a scored face" in "".join(said)
+        assert "Only 3 photos with a scored face" in "".join(said)
         assert "<title>facereject annotate</title>" in client.get("/").text
         queue = client.get("/api/review").json()["queue"]
         assert sorted(queue) == [0, 1, 2]
@@ -136,3 +136,38 @@ def test_what_annotate_cannot_start_from_is_said(folder):
     result = CliRunner().invoke(app, ["annotate", "photos", "-o", "mine", "--predictions", "bad.csv"])
     assert result.exit_code == 2
     assert "--predictions bad.csv: its layout is unknown" in result.stderr
+
+
+def test_what_annotate_writes_below_the_folder_is_no_input(folder):
+    for _ in range(2):
+        process, client, _ = start("annotate", "photos", "-o", "photos/mine")
+        try:
+            facts = client.get("/api/review").json()
+            assert facts["sources"] == [f"photos/{k}.jpg" for k in range(3)]
+            points = client.get("/api/face/0").json()["predicted"]
+            assert client.post("/api/landmarks/0", json={"points": points}).status_code == 200
+        finally:
+            stop(process, signal.SIGINT)
+    assert (folder / "photos" / "mine" / "0.jpg").exists()
+
+
+def test_annotate_does_not_mix_folders_and_leaves_nothing_behind(folder):
+    def run(*arguments):
+        return CliRunner().invoke(app, ["annotate", *arguments, "--no-browser"])
+
+    result = run("phtos")
+    assert (result.exit_code, result.stderr) == (2, "phtos: no such file or folder\n")
+    os.mkdir("empty")
+    assert run("empty").exit_code == 2
+    assert not os.path.exists("annotated")
+    PIL.Image.new("RGB", (60, 60)).save("empty/black.png")
+    assert "empty: no face was found in it" in run("empty").stderr
+    os.mkdir("annotated2")
+    scored = CliRunner().invoke(app, ["score", "photos", "-o", "annotated2/faces.csv", "-q"])
+    assert scored.exit_code == 0
+    result = run("empty", "-o", "annotated2")
+    assert result.exit_code == 2
+    assert "annotated2/faces.csv: holds faces of another folder, such as photos/0.jpg" in result.stderr
+    result = run("photos", "-o", "annotated2", "-m", "dlib")
+    assert result.exit_code == 1
+    assert "move annotated2/faces.csv away to start again" in result.stderr
