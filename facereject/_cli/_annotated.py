@@ -189,7 +189,8 @@ class AnnotatedChoice:
             with cache_warnings(), ProgressBar(quiet=quiet, last_line=True) as bar:
                 yield {"workers": self.workers, "cache": self.cache, "progress": bar}
         except ValueError as error:
-            stop(f"{argument}: {str(error).removeprefix('samples: ')}")
+            text = str(error).removeprefix("samples: ").replace("FaceDataset.with_points, ", "")
+            stop(f"{argument}: {text}")
 
     def files_read(self, path: Path, samples: Iterable[FaceSample], *more: str | Path | None) -> list[Path]:
         """The files that are read: the data set, its images and the landmarks beside them, predictions."""
@@ -216,7 +217,7 @@ def list_problems(problems: Sequence[Problem]) -> None:
         return
     say(f"Warning: {len(problems):,} {'entry was' if len(problems) == 1 else 'entries were'} left out:")
     for problem in problems[:_LISTED]:
-        say(f"  {problem.entry}: {problem.reason}")
+        say(f"  {problem.entry}: {problem.reason.removeprefix(f'{problem.entry}: ')}")
     if len(problems) > _LISTED:
         say(f"  … and {len(problems) - _LISTED:,} more")
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from facereject.faces import FaceRejector
 
+# a factor of expected errors that annotation of other images or in another order is more likely to give
+_FAR_OFF = 3
+
 # fewer faces than this seldom guarantee anything
 _FEW = 500
 
@@ -240,6 +243,11 @@ def _give_unit(
     save_model(changed, target, ". The model is unchanged")
     unit = changed.info["unit"]
     mean = float(changed.calibration.expected_error(uncertainty).mean())
+    if not rejector.relative and not 1 / _FAR_OFF <= unit["factor"] <= _FAR_OFF:
+        tell(
+            f"Warning: errors are {unit['factor']:.2g} times what the model expects. Check that the "
+            "landmarks belong to these images, in pixels and in the order of the model."
+        )
     now = f"Expected errors now fit these {len(losses):,} faces: {mean:.2f} % in the mean"
     if rejector.relative:
         doubt = f"; that may be off by {math.expm1(1.96 * unit['standard_error']):.0%}"

@@ -136,6 +136,7 @@ def _figures(group: GroupEvidence) -> dict[str, str]:
     from facereject.faces.evaluation.evidence import failure_rates
 
     result, (low, high) = group.result, group.interval
+    interval = "" if math.isnan(low) else f" ({_share(low)} to {_share(high)})"
     rejected = group.losses[~group.accepted]
     rates = zip(failure_rates(group.losses), failure_rates(group.losses[group.accepted]), strict=True)
     above = [f"{_share(before, 1)} → {_share(after, 1)}" for before, after in rates]
@@ -148,7 +149,7 @@ def _figures(group: GroupEvidence) -> dict[str, str]:
         "AuRC by the detector's score": f"{result.aurc_detector:.3f} %",
         "AuRC by this model": f"{result.aurc_score:.3f} %",
         "AuRC by the error itself": f"{result.aurc_oracle:.3f} %",
-        "gap closed (95 % interval)": f"{_share(result.gap_closed)} ({_share(low)} to {_share(high)})",
+        "gap closed (95 % interval)": _share(result.gap_closed) + interval,
         "accepted": f"{result.coverage:.1%}",
         "mean error of the accepted": _percent(result.accepted_error),
         "mean error of the rejected": _percent(float(rejected.mean()) if rejected.size else math.nan),

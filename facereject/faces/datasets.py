@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from facereject._files import InputError
+from facereject._words import counted
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, bounding_box, check_landmarks, overlap
 from facereject.faces.images import ImageArray, load_rgb
@@ -272,7 +273,10 @@ def read_pts(path: str | os.PathLike[str], n_points: int | None = N_LANDMARKS) -
     rows = [row for row in rows if row]
     wanted = len(rows) if n_points is None else n_points
     if len(rows) != wanted or any(len(row) != 2 for row in rows):
-        raise ValueError(f"expected {wanted} lines of two numbers, found {len(rows)} lines with numbers")
+        found = counted(len(rows), "line")
+        raise ValueError(f"expected {counted(wanted, 'line')} of two numbers, found {found} with numbers")
+    if not rows:
+        raise ValueError("no points in it")
     return check_landmarks(rows) - 1
 
 

@@ -271,3 +271,38 @@ def test_predictions_are_no_annotation(faces, model, tmp_path):
     assert result.exit_code == 0, result.output
     assert "has a confidence" not in result.stderr
     assert re.search(r"Warning: 1 of \d+ faces has the very landmarks", result.stderr)
+
+
+def test_damaged_annotation_is_named_once_and_what_it_lacks_is_said(faces, model, tmp_path):
+    folder = write_faces(tmp_path / "300w", 14, seed=5, form="300w")
+    entries = sorted(folder.glob("*.pts"))
+    entries[0].write_text("junk")
+    entries[1].write_text("version: 1\nn_points: 68\n{\n1 2\n")
+    entries[2].with_suffix(".png").write_text("no image")
+    result = run(model, folder, "--unit", "-o", tmp_path / "new")
+    assert result.exit_code == 0, result.output
+    lines = [line.strip() for line in result.stderr.splitlines()]
+    assert f"{entries[0].name}: damaged, or not in the format pts (no points in it)" in lines
+    assert (
+        f"{entries[1].name}: damaged, or not in the format pts (expected 68 lines of two numbers, found "
+        "1 line with numbers)"
+    ) in lines
+    image = entries[2].with_suffix(".png")
+    assert result.stderr.count(str(image)) == 1
+
+
+def test_annotation_of_other_images_is_pointed_out(model, tmp_path):
+    folder = write_faces(tmp_path / "300w", 16, seed=5, form="300w")
+    for path in folder.glob("*.pts"):
+        points = np.loadtxt(path.read_text().splitlines()[3:-1])
+        lines = "\n".join(f"{x} {y}" for x, y in points[::-1])
+        path.write_text(f"version: 1\nn_points: 68\n{{\n{lines}\n}}\n")
+    result = run(model, folder, "--unit", "-o", tmp_path / "new")
+    assert result.exit_code == 0, result.output
+    assert "times what the model expects. Check that the landmarks belong to these images" in result.stderr
+
+
+def test_fewer_points_than_the_model_has_cannot_be_chosen(faces, model, tmp_path):
+    result = run(model, faces, "--points", "36,45", "--unit", "-o", tmp_path / "new")
+    assert result.exit_code == 2
+    assert "annotated with 2 points, but the model is for 68; annotate all of them" in result.stderr

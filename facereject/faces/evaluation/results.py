@@ -177,6 +177,11 @@ def evaluate_face_rejector(
     >>> evaluate_face_rejector(FaceRejector.pretrained(), faces).summary()  # doctest: +SKIP
     """
     n_points = common_count(samples)
+    if n_points < rejector.n_points:
+        raise ValueError(
+            f"samples: annotated with {n_points} points, but the model is for {rejector.n_points}; annotate "
+            "all of them, for example with `facereject annotate`, or train a model for these points"
+        )
     if n_points != rejector.n_points:
         raise ValueError(
             f"samples: annotated with {n_points} points, but the model is for {rejector.n_points}; choose "

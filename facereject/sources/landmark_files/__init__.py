@@ -156,4 +156,7 @@ def _format_of(path: str) -> str:
 
 def _in_short(error: BaseException) -> str:
     text = " ".join(str(error).split())
+    if text and type(error) is ValueError:
+        # says what is wrong, other kinds only where
+        return text[:_SHOWN]
     return f"{type(error).__name__}: {text[:_SHOWN]}" if text else type(error).__name__
