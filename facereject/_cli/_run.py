@@ -166,7 +166,10 @@ def _meaning(job: Job, rejector: FaceRejector) -> Iterator[str]:
     summary, total = job.summary, job.summary.total
     cut_off = _cut_off(rejector) if job.best is None else ""
     if math.isfinite(summary.expected_error):
-        mean = f"expected mean error of the accepted faces {summary.expected_error:.2f} %"
+        # only the table knows the faces of earlier runs
+        earlier = summary.earlier is not None and summary.earlier.inputs > 0
+        accepted = "faces that this run accepted" if earlier else "accepted faces"
+        mean = f"expected mean error of the {accepted} {summary.expected_error:.2f} %"
         yield f"{cut_off}; {mean}" if cut_off else mean[0].upper() + mean[1:]
         target = getattr(rejector, "target", None)
         if cut_off and target and target.kind == "max_error" and summary.expected_error > 1.05 * target.value:

@@ -400,3 +400,13 @@ def test_photos_that_a_table_no_longer_finds(work, run):
     os.rename("moved", "photos")
     assert run("filter", "t.csv", "--accepted", "good", "-o", "new.csv").exit_code == 0
     assert _files("good") == ["a.png"]
+
+
+def test_the_mean_of_a_resumed_run_is_said_to_be_its_own(work, run):
+    Image.fromarray(skimage.data.astronaut()[:300, 60:400]).save("a.png")
+    result = run("filter", "a.png", "-o", "t.csv")
+    assert "expected mean error of the accepted faces" in result.stderr
+    os.link("a.png", "b.png")
+    result = run("filter", "*.png", "-o", "t.csv", "--resume")
+    assert "2 faces, 2 accepted" in result.stderr
+    assert "expected mean error of the faces that this run accepted" in result.stderr
