@@ -99,11 +99,12 @@ def _on_accepting(summary: Summary, rejector: FaceRejector, decided: bool, comma
     with_option = f" with {command}" if command else ""
     if few and asked >= 2 * _FEW:
         reached, half = percent(rejector.selector.coverage_, 1.0), _for_half(rejector)
-        also = f", and half of them with {half}" if half else ""
-        yield (
-            f"Few faces are accepted: with {value} this model accepts {reached} "
-            f"of its calibration faces{also}. Try a higher {flag}{with_option}, or --keep-best."
-        )
+        why = f"with {value} this model accepts {reached} of its calibration faces"
+        if half:
+            why += f", and half of them with {half}"
+        elif rejector.selector.coverage_ >= 0.5:
+            why = f"{why}, but these are less certain"
+        yield f"Few faces are accepted: {why}. Try a higher {flag}{with_option}, or --keep-best."
     elif most and asked < _MOST:
         yield f"Almost all faces are accepted: they meet {value}. A lower {flag}{with_option} rejects more."
 

@@ -53,10 +53,10 @@ def report_page(report: EvaluationReport, figures: Sequence[Figures], files: Seq
     """The page, with the figures of every group; ``files`` are the names of what lies beside it."""
     evaluation, alone = report.evaluation, len(report.groups) == 1
     pieces = [pages.note(f"{text[:1].upper()}{text[1:]}.") for text in report.notes]
-    if evaluation.domain is not None:
+    if evaluation.domain is not None and evaluation.domain.unlike:
         pieces.append(pages.note(evaluation.domain.sentence))
-    elif evaluation.not_compared:
-        pieces.append(pages.paragraph(evaluation.not_compared, soft=True))
+    elif compared := evaluation.not_compared or (evaluation.domain and evaluation.domain.sentence):
+        pieces.append(pages.paragraph(compared, soft=True))
     for group, shown in zip(report.groups, figures, strict=True):
         pieces += [] if alone else [pages.heading(f"Photos, {group.name}")]
         pieces += _group_pieces(group, shown, report.rejector.selector.threshold_)

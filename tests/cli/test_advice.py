@@ -60,6 +60,11 @@ def test_what_half_of_the_faces_need_would_accept_half(rejector):
         assert rejector.with_target(**{kind: value}).selector.coverage_ == pytest.approx(0.5, abs=0.05)
 
 
+def test_faces_less_certain_than_the_calibration_faces(rejector):
+    (few,) = advice(run(**FEW), rejector.with_target(coverage=0.8))
+    assert "accepts 80% of its calibration faces, but these are less certain." in few
+
+
 def test_a_command_without_targets_names_one_that_has_them(rejector):
     (few,) = advice(run(**FEW), rejector, command="facereject filter")
     assert "Try a higher --max-error with facereject filter" in few
