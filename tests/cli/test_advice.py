@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from facereject._cli._advice import advice
+from facereject._cli._run import advice
 from facereject.faces import FaceRejector
 from facereject.outputs.summary import Counts, Summary
 
