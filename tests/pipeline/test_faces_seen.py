@@ -51,7 +51,7 @@ def sentences(summary, rule="all", best=None, target=("max_error", 3.0)):
     rejector = SimpleNamespace(
         relative=False,
         target=Target(*target),
-        selector=SimpleNamespace(threshold_=0.5),
+        selector=SimpleNamespace(threshold_=0.5, coverage_=0.7),
         calibration=SimpleNamespace(expected_error=lambda u: 4.2),
     )
     return list(_meaning(SimpleNamespace(summary=summary, frame_rule=rule, best=best), rejector))
