@@ -63,8 +63,8 @@ class World:
     def __call__(self, image):
         return [self.assess_box(image, found.box) for found in self.detect(image)]
 
-    def assess_detection(self, image, found):
-        return self.assess_box(image, found.box)
+    def assess_detections(self, image, found):
+        return [self.assess_box(image, each.box) for each in found]
 
     def assess_box(self, image, box):
         """The predictor finds a face that the box covers well enough; else it guesses."""

@@ -21,7 +21,7 @@ from facereject.faces.domain_monitor import compared, why_not_compared
 from facereject.faces.face import EMPTY, Detection, Face, FaceFrame, Lazy, changed, lazy_thumbnail
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
-from facereject.faces.features.recipe import FaceFeatures, LandmarkCorrection, MirroredRuns, Stability
+from facereject.faces.features.recipe import FaceFeatures, LandmarkCorrection, MirroredRuns, Runs, Stability
 from facereject.faces.geometry import FloatArray, check_box, check_landmarks, disagreement
 from facereject.faces.images import ImageLike, Views
 from facereject.faces.landmarks import LandmarkModelError, Landmarks, make_landmarks
@@ -319,7 +319,7 @@ class FaceRejector:
         if isinstance(image, list | tuple):
             return [self(each) for each in image]
         view = Views(image)
-        faces = [self.assess_detection(view, found) for found in find_faces(self.detector, view)]
+        faces = self.assess_detections(view, find_faces(self.detector, view))
         return [changed(face, thumbnail=lazy_thumbnail(view.rgb, face.box)) for face in faces]
 
     def table(
@@ -391,7 +391,13 @@ class FaceRejector:
         if others is not None:
             told = (None if o is None else converted(check_landmarks(o), self.n_points) for o in others)
             apart = disagreement(points, told)
-        return self._assess(view, points, Detection(face, confidence, disagreement=apart), "given")
+        found = Detection(face, confidence, disagreement=apart)
+        runs = None
+        try:
+            runs = self.features.runs(view, found, points, self.predictor, keep=True)
+        except NoLandmarksError as error:
+            warn_of_failure(error)
+        return self._assess(view, found, runs, "given")
 
     def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
         """Assess the landmarks of many faces, as `assess` does for one.
@@ -436,35 +442,42 @@ class FaceRejector:
         -------
         Face
         """
-        return self.assess_detection(image, Detection(check_box(box), math.nan))
+        return self.assess_detections(image, [Detection(check_box(box), math.nan)])[0]
 
-    def assess_detection(self, image: ImageLike | Views, found: Detection) -> Face:
-        """Predict and assess the landmarks of a face that a detector found.
+    def assess_detections(self, image: ImageLike | Views, found: Sequence[Detection]) -> list[Face]:
+        """Predict and assess the landmarks of faces that a detector found in an image.
 
         Parameters
         ----------
         image : path, PIL image, array, or Views
             As in `assess_box`.
-        found : Detection
-            If it has five points, they give the tilt of the face and are compared with the landmarks.
+        found : sequence of Detection
+            Five points of a face, if there are any, give its tilt and are compared with the landmarks.
 
         Returns
         -------
-        Face
+        list of Face
+            In the same order.
         """
         view = image if isinstance(image, Views) else Views(image)
-        points: FloatArray | None = None
+        # dlib's predictor takes half the time while its data are in the caches, so all of its runs come first
+        runs = [self._runs(view, each) for each in found]
+        return [self._assess(view, each, *placed) for each, placed in zip(found, runs, strict=True)]
+
+    def _runs(self, view: Views, found: Detection) -> tuple[Runs | None, str]:
+        """All runs of the predictor on a face, None if it fails, and how the landmarks were placed."""
+        more = len(self.stability.angles) if isinstance(self.stability, MirroredRuns) else 0
+        where = placement_of(self.predictor, found, self.upright_beyond)
+        where += f"+{more}" if more else ""
+        where += "" if self.features.correction is None else "+corrected"
         try:
             shown = view.shown_to(self.predictor)
             points = place_landmarks(self.predictor, shown, found, self.n_points, self.upright_beyond)
+            # landmarks that cannot be predicted again nearby cannot be trusted either
+            return self.features.runs(view, found, points, self.predictor), where
         except NoLandmarksError as error:
             warn_of_failure(error)
-        runs = len(self.stability.angles) if isinstance(self.stability, MirroredRuns) else 0
-        where = placement_of(self.predictor, found, self.upright_beyond)
-        where += f"+{runs}" if runs else ""
-        return self._assess(
-            view, points, found, where if self.features.correction is None else f"{where}+corrected"
-        )
+            return None, where
 
     def video(
         self, path: str | os.PathLike[str], tracking: Any = None, **options: Any
@@ -661,18 +674,12 @@ class FaceRejector:
             cause="" if certain else Lazy(lambda: face.likely_cause),
         )
 
-    def _assess(self, view: Views, points: FloatArray | None, found: Detection, placement: str) -> Face:
-        """One face of an image; ``points`` is None if they could not be predicted."""
-        values = None
-        try:
-            if points is not None:
-                points, values = self.features(view, found, points, self.predictor, keep=placement == "given")
-        except NoLandmarksError as error:
-            # landmarks that cannot be predicted again nearby cannot be trusted either
-            warn_of_failure(error)
-        if points is None or values is None:
+    def _assess(self, view: Views, found: Detection, runs: Runs | None, placement: str) -> Face:
+        """One face of an image; ``runs`` is None if the predictor failed."""
+        if runs is None:
             nowhere = np.full((self.n_points, 2), np.nan)
             return Face(found.box, found.score, nowhere, math.inf, math.nan, False, detector=found.found_by)
+        points, values = self.features.seen(view, found, runs, keep=placement == "given")
         # one row at a time: sums over several rows may differ in the last bit, and decisions with them
         with np.errstate(over="ignore", invalid="ignore"):
             said = details_of(self.score, values[None])

@@ -214,7 +214,7 @@ class FaceTracker:
         view = Views(image)
         time = self.frames * _FRAME_S if time_s is None else time_s
         found = self._detect(view, time)
-        faces = [self.rejector.assess_detection(view, each) for each in found]
+        faces = self.rejector.assess_detections(view, found)
         self.frames, self._time = self.frames + 1, time
         places = [track.expected.box for track in self._tracks]
         pairs = match(places, [each.box for each in found], [track.reach for track in self._tracks])

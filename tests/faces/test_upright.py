@@ -58,8 +58,8 @@ def test_straight_faces_are_shown_as_they_are(gray, found, predictor, astronaut_
 def test_a_face_says_how_its_landmarks_were_placed(gray, found, astronaut, astronaut_landmarks):
     rejector = FaceRejector.pretrained()
     turned, _, there = tilted(gray, found, 30)
-    assert rejector.assess_detection(gray, found).placement == "image+1+corrected"
-    assert rejector.assess_detection(turned, there).placement == "upright+1+corrected"
+    assert rejector.assess_detections(gray, [found])[0].placement == "image+1+corrected"
+    assert rejector.assess_detections(turned, [there])[0].placement == "upright+1+corrected"
     assert rejector.assess(gray, astronaut_landmarks).placement == "given"
     (face,) = FaceRejector.pretrained("dlib")(astronaut)
     assert (face.placement, face.to_dict()["placement"]) == ("image", "image")

@@ -142,10 +142,10 @@ class Waiting:
     def __getattr__(self, name):
         return getattr(self._rejector, name)
 
-    def assess_detection(self, image, found):
+    def assess_detections(self, image, found):
         self.begun += 1
         assert self.go.wait(30)
-        return self._rejector.assess_detection(image, found)
+        return self._rejector.assess_detections(image, found)
 
     def __call__(self, image):
         return self._rejector(image)

@@ -65,7 +65,7 @@ def main() -> None:
                 found = match_face(find_faces(rejector.detector, view), truth, points=rejector.points)
                 if found is None:
                     continue
-                face = rejector.assess_detection(view, found)
+                (face,) = rejector.assess_detections(view, [found])
                 error = float(landmark_nme(truth, face.landmarks, rejector.points.normalizer))
                 rows.setdefault((kind, box), []).append((error, face.uncertainty))
     for (kind, box), pairs in sorted(rows.items()):

@@ -291,7 +291,7 @@ def count_background(test, rejectors):
             view = Views(load_rgb(sample.image_path))
             for found in loose.detect(view.shown_to(loose)):
                 if overlap(found.box, faces_of[sample.photo][0]) < 0.05:
-                    rows.append((found.score, rejector.assess_detection(view, found).accepted))
+                    rows.append((found.score, rejector.assess_detections(view, [found])[0].accepted))
         scores, accepted = np.array(rows, dtype=float).reshape(-1, 2).T
         above = scores >= rejector.detector.threshold
         result[name] = {

@@ -100,7 +100,7 @@ class LandmarkStability(DefinedFeatures):
 
 
 class Runs(NamedTuple):
-    """The mean of all predictions, and what their differences say: values of `MirroredRuns`."""
+    """The landmarks after all runs of the predictor, and what the differences say: values of a stability."""
 
     landmarks: FloatArray
     values: NDArray[np.float32]
@@ -407,18 +407,38 @@ class FaceFeatures:
         NoLandmarksError
             If the predictor fails in a further run.
         """
-        more: NDArray[np.float32] | None = None
+        runs = self.runs(view, found, landmarks, predictor, keep=keep)
+        return self.seen(view, found, runs, keep=keep)
+
+    def runs(
+        self,
+        view: Views,
+        found: Detection,
+        landmarks: FloatArray,
+        predictor: Landmarks,
+        *,
+        keep: bool = False,
+    ) -> Runs:
+        """The first half of a call: all that needs the predictor.
+
+        Raises NoLandmarksError if it fails.
+        """
+        values = np.empty(0, dtype=np.float32)
         if isinstance(self.stability, MirroredRuns):
-            mean, more = self.stability(view.shown_to(predictor), landmarks, predictor)
+            mean, values = self.stability(view.shown_to(predictor), landmarks, predictor)
             landmarks = landmarks if keep else mean
         elif self.stability is not None:
-            more = self.stability(view.shown_to(predictor), found.box, landmarks, predictor)
+            values = self.stability(view.shown_to(predictor), found.box, landmarks, predictor)
+        return Runs(landmarks, values)
+
+    def seen(self, view: Views, found: Detection, runs: Runs, *, keep: bool = False) -> Seen:
+        """The second half: all that the image shows at the landmarks."""
+        landmarks, more = runs
         chip, points = self.hog.chip(view.gray, landmarks, looked_at(self.hog.chip_size))
         values = np.empty(self.n_features, dtype=np.float32)
         n = self.hog.n_features
         values[:n] = self.hog.describe(chip, points)
-        if more is not None:
-            values[n : n + len(more)] = more
+        values[n : n + len(more)] = more
         if self.context is not None:
             values[-self.context.n_features :] = self.context(view.size, found, landmarks, chip)
         if self.correction is not None and not keep:
