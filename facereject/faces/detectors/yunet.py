@@ -67,9 +67,9 @@ _SMALLER, _BLACK, _WHITE = 1.5, 1, 99
 # on images of up to 32 x 32 pixels OpenCV answers with what memory holds
 _LEAST_SIDE = 64
 
-# networks are kept for inputs of at most this many pixels, and at most this many of them: one that gets an
-# input of another size is prepared anew, which takes as long as a crop
-_KEPT_PIXELS, _KEPT = 512 * 512, 8
+# networks are kept for inputs of at most this many pixels, and of this many together, about 80 MB: one that
+# gets an input of another size is prepared anew, which takes two or three times as long as a crop
+_KEPT_PIXELS, _ALL_KEPT = 1 << 18, 1 << 20
 
 # the five points on the mean face: centres of the eyes, tip of the nose, corners of the mouth
 FIVE = np.array([MEAN_SHAPE[36:42].mean(axis=0), MEAN_SHAPE[42:48].mean(axis=0), *MEAN_SHAPE[[30, 48, 54]]])
@@ -566,14 +566,14 @@ class _Networks:
 
     def of_size(self, width: int, height: int) -> Any:
         """The network for images of this size."""
-        # it fills up its input to multiples of 32
-        size = (-(-width // 32), -(-height // 32))
+        # it fills up its input to multiples of its stride
+        size = (-(-width // _STRIDE), -(-height // _STRIDE))
         network = self._any
         if width * height <= _KEPT_PIXELS:
             network = self._kept.pop(size, None) or self._made()
             # the last one is the one used last
             self._kept[size] = network
-            if len(self._kept) > _KEPT:
+            while sum(math.prod(each) for each in self._kept) * _STRIDE**2 > _ALL_KEPT:
                 del self._kept[next(iter(self._kept))]
         network.setInputSize((width, height))
         return network
