@@ -38,6 +38,9 @@ class Nobody:
     def __call__(self, image: Any) -> list[Face]:
         return []
 
+    def assess_detections(self, image: Any, found: Any) -> list[Face]:
+        return []
+
 
 @dataclass(frozen=True)
 class Brightness:
