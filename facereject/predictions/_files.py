@@ -231,6 +231,8 @@ class _TextFile(PredictionFile):
         # names in quotes may hold other separators and line breaks, and empty lines may be in front
         header, *_ = re.sub('"[^"]*"', "", start).lstrip("\r\n").splitlines() or [""]
         self._separator = "\t" if suffix_of(path) == ".tsv" else max(",;\t|", key=header.count)
+        # Excel's own first line, which names the separator
+        self._first_row = 1 if re.fullmatch("sep=[,;\t|]", header, re.IGNORECASE) else 0
         self.decimal_comma = self._separator == ";"
         self.columns = self._name_columns(next(self._rows(), []))
 
@@ -246,7 +248,7 @@ class _TextFile(PredictionFile):
             reader = csv.reader(file, delimiter=self._separator, strict=True)
             try:
                 # an empty line is no row
-                yield from filter(None, reader)
+                yield from islice(filter(None, reader), self._first_row, None)
             except csv.Error as error:
                 raise self.error(f"is damaged near line {reader.line_num} ({error})") from None
             except UnicodeDecodeError:

@@ -160,6 +160,7 @@ def test_damage_behind_the_header_is_said_so(tmp_path, content, reason):
         ('"Label,\n(1, 2, 3)";"c"\n"a";"0,5"\n', ("Label,\n(1, 2, 3)", "c")),
         ("\r\n\r\nlabel;c\r\na;0,5\r\n", ("label", "c")),
         ("label;c\ra;0,5\r", ("label", "c")),
+        ("\ufeffsep=;\r\nlabel, true;c\r\na;0,5\r\n", ("label, true", "c")),
     ],
 )
 def test_the_separator_is_that_of_the_header(tmp_path, content, columns):
