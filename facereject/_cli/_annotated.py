@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,9 +52,6 @@ WorkersOption = Annotated[
     typer.Option("--workers", "-j", metavar="N", min=1, help="Worker processes; by default one per core."),
 ]
 _FILES_PANEL = "Landmarks in files"
-
-# faces that tell whether a file holds predictions
-_LOOKED_AT = 100
 
 # more bad entries than this are counted, not listed
 _LISTED = 10
@@ -131,6 +127,7 @@ class AnnotatedChoice:
         """
         from facereject import annotated_faces
         from facereject.faces import DatasetError
+        from facereject.sources.annotated import look_predicted
 
         if not os.path.exists(path):
             stop(f"DATASET {path}: no such file or folder")
@@ -150,7 +147,7 @@ class AnnotatedChoice:
             placed = f", with landmarks of {', '.join(map(str, predictions))}" if predictions else ""
             photos = counted(len(dataset.photos), "photo")
             say(f"{counted(len(dataset), 'face')} of {photos} in {path}{placed}")
-        if path.is_file() and _have_confidence(path):
+        if path.is_file() and look_predicted(path):
             tell(
                 f"Warning: every face in {path} has a confidence, as predictions have; if nobody has "
                 "corrected the landmarks, errors cannot be measured against them"
@@ -163,23 +160,14 @@ class AnnotatedChoice:
     ) -> FaceEvaluation:
         """The results of a model on the data set."""
         from facereject.faces import evaluate_face_rejector
-        from facereject.faces.evaluation.data_warnings import untouched
+        from facereject.faces.evaluation.data_warnings import check_corrected
 
         with self.working(f"DATASET {path}", quiet=quiet) as more:
             evaluation = evaluate_face_rejector(rejector, samples, **more, **options)
+            notes = check_corrected(evaluation.table.losses)
         list_problems(evaluation.problems[len(samples.problems) :])
-        losses = evaluation.table.losses
-        same = untouched(losses)
-        if same == len(losses):
-            stop(
-                f"DATASET {path}: its landmarks are those that were predicted, so no error can be "
-                "measured. Correct them by hand, for example with `facereject annotate`"
-            )
-        if same:
-            tell(
-                f"Warning: {same:,} of {counted(len(losses), 'face')} {'has' if same == 1 else 'have'} the "
-                "very landmarks that were predicted: errors are too low if nobody has looked at them"
-            )
+        for text in notes:
+            tell(f"Warning: {text}")
         return evaluation
 
     @contextlib.contextmanager
@@ -201,14 +189,6 @@ class AnnotatedChoice:
         for sample in samples:
             read += [sample.image_path, sample.image_path.with_suffix(".pts")]
         return read
-
-
-def _have_confidence(path: Path) -> bool:
-    """Whether the first faces of a file of landmarks have a confidence each."""
-    from facereject.sources.landmark_files import read_landmarks
-
-    first = [face for face in islice(read_landmarks(path), _LOOKED_AT) if face.landmarks is not None]
-    return all(face.confidence is not None for face in first)
 
 
 def list_problems(problems: Sequence[Problem]) -> None:

@@ -28,8 +28,6 @@ from facereject._options import option
 from facereject._words import counted
 
 if TYPE_CHECKING:
-    from facereject.faces.face import FaceFrame
-    from facereject.outputs import Output
     from facereject.serve.review.faces import ReviewFaces
     from facereject.serve.review.session import Session
 
@@ -88,21 +86,22 @@ class PageChoice:
         """Score a folder into a table, or the landmarks of another tool; an existing table is completed."""
         from facereject._signals import exit_code, interruptible
         from facereject.outputs import Table
-        from facereject.outputs._folders import is_inside
         from facereject.parallel import EngineError
         from facereject.pipeline import Job, Running
         from facereject.pipeline.assess import AssessJob
+        from facereject.serve.review.scored_first import MadeHere, check_sources
         from facereject.sources.landmark_files._found import LandmarkFileError
         from facereject.tables.errors import TableError
 
-        root = os.path.realpath(path)
-        if predictions is None:
-            _check_sources(table, path)
-        below = [real for real in map(os.path.realpath, made) if real != root and is_inside(real, root)]
         running = Running(workers=self.workers, resume=predictions is None)
+        if predictions is None:
+            try:
+                check_sources(table, path)
+            except TableError as error:
+                stop(str(error))
         try:
             if predictions is None:
-                job = Job([path], [Table(table), _made_here(below)], running=running)
+                job = Job([path], [Table(table), MadeHere(path, made)], running=running)
             else:
                 job = AssessJob(predictions, path, [Table(table)], running=running)
             rejector = load_rejector(self.model, given=predictions is not None, finds=job.finds_faces)
@@ -201,7 +200,7 @@ def review(
         stop("--beside and --annotations exclude each other: give one of them")
     check_installed()
     choice = given.make(PageChoice)
-    check_exists(path)
+    _check_exists(path)
     table = f"{os.path.basename(os.path.abspath(path)) or 'faces'}-faces.csv"
     stem = os.path.splitext(table)[0]
     faces = choice.faces(path, table, [annotations or f"{stem}-annotated", output or f"{stem}-reviewed"])
@@ -247,7 +246,7 @@ def annotate(
     from facereject.serve.review.faces import choose_faces
 
     check_installed()
-    check_exists(path)
+    _check_exists(path)
     choice = given.make(PageChoice)
     if predictions is not None and has_table_name(path):
         stop(f"{path}: with --predictions name the folder of the images, not a table")
@@ -272,43 +271,7 @@ def annotate(
         choice.serve(session, "annotate")
 
 
-def _made_here(folders: Sequence[str]) -> Output:
-    """An output that stands for what the page writes below the folder that is scored."""
-    from facereject.outputs import Output
-    from facereject.outputs._folders import is_inside
-
-    class MadeHere(Output):
-        def write(self, frame: FaceFrame) -> None:
-            """The page writes."""
-
-        def holds(self, path: str) -> bool:
-            # a link is where it lies, not where it leads
-            place = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-            return any(is_inside(place, folder) for folder in folders)
-
-    return MadeHere()
-
-
-def _check_sources(table: str, folder: str) -> None:
-    """End the command if an earlier run has put faces of another folder into the table."""
-    from facereject.outputs._folders import is_inside
-    from facereject.pipeline.decide import is_table
-    from facereject.tables.errors import TableFormatError
-    from facereject.tables.reading import read_table
-
-    if not is_table(table):
-        return
-    with contextlib.suppress(TableFormatError, OSError):
-        for frame in read_table(table):
-            inside = (is_inside(of(frame.source), of(folder)) for of in (os.path.abspath, os.path.realpath))
-            if frame.faces and not any(inside):
-                stop(
-                    f"{table}: holds faces of another folder, such as {frame.source}; move this table away, "
-                    "or use another folder for the output"
-                )
-
-
-def check_exists(path: str) -> None:
+def _check_exists(path: str) -> None:
     """End the command if there is no such file or folder."""
     if not os.path.exists(path):
         stop(f"{path}: no such file or folder")

@@ -392,12 +392,7 @@ class FaceRejector:
             told = (None if o is None else converted(check_landmarks(o), self.n_points) for o in others)
             apart = disagreement(points, told)
         found = Detection(face, confidence, disagreement=apart)
-        runs = None
-        try:
-            runs = self.features.runs(view, found, points, self.predictor, keep=True)
-        except NoLandmarksError as error:
-            warn_of_failure(error)
-        return self._assess(view, found, runs, "given")
+        return self._assess(view, found, self._runs(view, found, points), "given")
 
     def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
         """Assess the landmarks of many faces, as `assess` does for one.
@@ -460,24 +455,33 @@ class FaceRejector:
             In the same order.
         """
         view = image if isinstance(image, Views) else Views(image)
-        # dlib's predictor takes half the time while its data are in the caches, so all of its runs come first
+        # dlib's predictor takes less time while its data are in the caches, so all of its runs come first
         runs = [self._runs(view, each) for each in found]
-        return [self._assess(view, each, *placed) for each, placed in zip(found, runs, strict=True)]
+        return [
+            self._assess(view, each, done, self._placement(each))
+            for each, done in zip(found, runs, strict=True)
+        ]
 
-    def _runs(self, view: Views, found: Detection) -> tuple[Runs | None, str]:
-        """All runs of the predictor on a face, None if it fails, and how the landmarks were placed."""
-        more = len(self.stability.angles) if isinstance(self.stability, MirroredRuns) else 0
-        where = placement_of(self.predictor, found, self.upright_beyond)
-        where += f"+{more}" if more else ""
-        where += "" if self.features.correction is None else "+corrected"
+    def _runs(self, view: Views, found: Detection, given: FloatArray | None = None) -> Runs | None:
+        """All runs of the predictor on a face, which keeps landmarks that are given; None if it fails."""
         try:
-            shown = view.shown_to(self.predictor)
-            points = place_landmarks(self.predictor, shown, found, self.n_points, self.upright_beyond)
-            # landmarks that cannot be predicted again nearby cannot be trusted either
-            return self.features.runs(view, found, points, self.predictor), where
+            points = given
+            if points is None:
+                shown = view.shown_to(self.predictor)
+                points = place_landmarks(self.predictor, shown, found, self.n_points, self.upright_beyond)
+            runs = self.features.runs(view, found, points, self.predictor)
         except NoLandmarksError as error:
+            # landmarks that cannot be predicted again nearby cannot be trusted either
             warn_of_failure(error)
-            return None, where
+            return None
+        return runs if given is None else runs._replace(landmarks=given)
+
+    def _placement(self, found: Detection) -> str:
+        """How the landmarks of a face that was found are placed."""
+        where = placement_of(self.predictor, found, self.upright_beyond)
+        if isinstance(self.stability, MirroredRuns):
+            where += f"+{len(self.stability.angles)}"
+        return where if self.features.correction is None else f"{where}+corrected"
 
     def video(
         self, path: str | os.PathLike[str], tracking: Any = None, **options: Any

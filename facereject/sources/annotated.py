@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,9 @@ Predictions = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 # least overlap (intersection over union) of the boxes around two sets of points of one face
 _SAME_FACE = 0.3
+
+# faces that tell whether a file holds predictions
+_LOOKED_AT = 100
 
 # groups that the annotated frames of a video are cut into for cross-validation: neighbours are alike
 _SEGMENTS = 10
@@ -93,6 +97,12 @@ def annotated_faces(
     except LandmarkFileError as error:
         raise DatasetError(str(error)) from None
     return FaceDataset(samples, problems)
+
+
+def look_predicted(file: str | os.PathLike[str]) -> bool:
+    """Whether the first faces of a file of landmarks have a confidence each, as predictions have."""
+    first = [face for face in islice(read_landmarks(file), _LOOKED_AT) if face.landmarks is not None]
+    return bool(first) and all(face.confidence is not None for face in first)
 
 
 def _annotated(

@@ -168,19 +168,23 @@ def test_points_that_no_model_knows_are_learned_from_nothing(files, run, tmp_pat
     assert (rejector.n_points, rejector.from_files) == (5, True)
 
 
-@pytest.fixture(scope="module")
-def tools(files):
+def write_tools(files, seed):
     """Three tools that err on the same faces, each in its own way; the last one misses a face."""
     truth = annotated_faces(files / "photos")
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(seed)
     names = np.array([sample.image_path.name for sample in truth])
     points = np.array([sample.landmarks for sample in truth])
     size = rng.gamma(1.5, 2.0, (N, 1, 1))
     for tool in "abc":
         placed = points + size * rng.normal(size=(N, 1, 2))
         keep = slice(1, None) if tool == "c" else slice(None)
-        np.savez(files / f"{tool}.npz", image=names[keep], landmarks=placed[keep])
-    return [files / f"{tool}.npz" for tool in "abc"]
+        np.savez(files / f"{tool}{seed}.npz", image=names[keep], landmarks=placed[keep])
+    return [files / f"{tool}{seed}.npz" for tool in "abc"]
+
+
+@pytest.fixture(scope="module")
+def tools(files):
+    return write_tools(files, 1)
 
 
 def share(model):
@@ -189,15 +193,18 @@ def share(model):
 
 
 @pytest.mark.parametrize("points", [None, [30, 36, 45, 48, 54]])
-def test_disagreement_of_several_tools_ranks_better(files, tools, points):
-    photos = files / "photos"
-    alone, several = (
-        train_face_rejector(annotated_faces(photos, predictions=given, points=points), workers=1)
-        for given in (tools[0], tools)
-    )
-    assert (alone.needs_others, several.needs_others) == (False, True)
-    # single draws of the errors of such tools give no gain on 40 faces; these give 0.37 and 0.64
-    assert share(several) > share(alone) + 0.1
+def test_disagreement_of_several_tools_ranks_better(files, points):
+    photos, gains = files / "photos", []
+    # with 40 faces a single draw of the tools' errors may give no gain
+    for seed in (1, 2, 3):
+        tools = write_tools(files, seed)
+        alone, several = (
+            train_face_rejector(annotated_faces(photos, predictions=given, points=points), workers=1)
+            for given in (tools[0], tools)
+        )
+        assert (alone.needs_others, several.needs_others) == (False, True)
+        gains.append(share(several) - share(alone))
+    assert np.mean(gains) > 0.1
     samples = annotated_faces(photos, predictions=tools, points=points)
     several.save(files / "several.safetensors")
     again = FaceRejector.load(files / "several.safetensors")
@@ -206,9 +213,10 @@ def test_disagreement_of_several_tools_ranks_better(files, tools, points):
         face = several.assess(image, sample.predicted, **given)
         assert again.assess(image, sample.predicted, **given).uncertainty == face.uncertainty
         # tools that are further away, and tools that see nothing there, make it less certain
+        near = several.assess(image, sample.predicted, others=[sample.predicted])
         away = several.assess(image, sample.predicted, others=[sample.predicted + 30])
         none = several.assess(image, sample.predicted, others=[None, None])
-        assert face.uncertainty < away.uncertainty <= none.uncertainty
+        assert near.uncertainty < away.uncertainty <= none.uncertainty
         with pytest.raises(ValueError, match="compares landmarks with those of other tools"):
             several.assess(image, sample.predicted)
 
@@ -219,7 +227,7 @@ def test_several_tools_on_the_command_line(files, tools, run, tmp_path):
     more = [argument for tool in others for argument in ("--predictions", tool)]
     result = run("train", files / "photos", "--predictions", first, *more, "-o", made, "-j", 1)
     assert result.exit_code == 0, result.stderr
-    assert "landmarks in files, as a.npz wrote them, beside those of the other tools" in " ".join(
+    assert "landmarks in files, as a1.npz wrote them, beside those of the other tools" in " ".join(
         result.stdout.split()
     )
     given = ["--images", files / "photos", "--model", made]

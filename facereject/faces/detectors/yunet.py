@@ -67,7 +67,7 @@ _SMALLER, _BLACK, _WHITE = 1.5, 1, 99
 # on images of up to 32 x 32 pixels OpenCV answers with what memory holds
 _LEAST_SIDE = 64
 
-# networks are kept for inputs of at most this many pixels, and of this many together, about 80 MB: one that
+# networks are kept for inputs of at most this many pixels, and of this many together, about 100 MB: one that
 # gets an input of another size is prepared anew, which takes two or three times as long as a crop
 _KEPT_PIXELS, _ALL_KEPT = 1 << 18, 1 << 20
 

@@ -62,9 +62,24 @@ def data_warnings(
     return found
 
 
-def untouched(losses: FloatArray) -> int:
-    """How many faces are annotated with the very landmarks that the model predicts for them."""
-    return int((losses < _SAME).sum())
+def check_corrected(losses: FloatArray) -> list[str]:
+    """What there is to know if faces are annotated with the very landmarks that were predicted for them.
+
+    Raises ValueError if all of them are.
+    """
+    same = int((losses < _SAME).sum())
+    if same == len(losses):
+        raise ValueError(
+            "its landmarks are those that were predicted, so no error can be measured. Correct them by hand, "
+            "for example with `facereject annotate`"
+        )
+    if not same:
+        return []
+    have = "has" if same == 1 else "have"
+    return [
+        f"{same:,} of {counted(len(losses), 'face')} {have} the very landmarks that were predicted: errors "
+        "are too low if nobody has looked at them"
+    ]
 
 
 def _of_300w(sample: FaceSample) -> bool:

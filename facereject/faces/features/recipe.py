@@ -407,29 +407,20 @@ class FaceFeatures:
         NoLandmarksError
             If the predictor fails in a further run.
         """
-        runs = self.runs(view, found, landmarks, predictor, keep=keep)
-        return self.seen(view, found, runs, keep=keep)
+        runs = self.runs(view, found, landmarks, predictor)
+        return self.seen(view, found, runs._replace(landmarks=landmarks) if keep else runs, keep=keep)
 
-    def runs(
-        self,
-        view: Views,
-        found: Detection,
-        landmarks: FloatArray,
-        predictor: Landmarks,
-        *,
-        keep: bool = False,
-    ) -> Runs:
+    def runs(self, view: Views, found: Detection, landmarks: FloatArray, predictor: Landmarks) -> Runs:
         """The first half of a call: all that needs the predictor.
 
         Raises NoLandmarksError if it fails.
         """
-        values = np.empty(0, dtype=np.float32)
+        if self.stability is None:
+            return Runs(landmarks, np.empty(0, dtype=np.float32))
+        shown = view.shown_to(predictor)
         if isinstance(self.stability, MirroredRuns):
-            mean, values = self.stability(view.shown_to(predictor), landmarks, predictor)
-            landmarks = landmarks if keep else mean
-        elif self.stability is not None:
-            values = self.stability(view.shown_to(predictor), found.box, landmarks, predictor)
-        return Runs(landmarks, values)
+            return self.stability(shown, landmarks, predictor)
+        return Runs(landmarks, self.stability(shown, found.box, landmarks, predictor))
 
     def seen(self, view: Views, found: Detection, runs: Runs, *, keep: bool = False) -> Seen:
         """The second half: all that the image shows at the landmarks."""
