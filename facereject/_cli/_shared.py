@@ -245,7 +245,7 @@ def load_rejector(
         try:
             # a file of that name in the current folder must not take the place of a shipped model
             read = FaceRejector.pretrained if model in shipped else FaceRejector.load
-            found_by = chosen_detector(detector) if finds else FaceDetector()
+            found_by = chosen_detector(detector) if finds or detector is not None else FaceDetector()
             rejector = read(model, detector=found_by, predictor=chosen_landmarks(landmarks))
         except WeightsError as error:
             stop(f"--landmarks: {error}" if landmarks is not None else str(error))

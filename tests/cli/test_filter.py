@@ -388,6 +388,14 @@ def test_what_is_no_table_and_what_is_only_one_of_several_inputs(stub, photos, r
     assert not Path("new.csv").exists()
 
 
+def test_a_detector_that_is_named_is_checked_where_none_is_used(work, run):
+    Image.fromarray(skimage.data.astronaut()[:300, 60:400]).save("a.png")
+    assert run("score", "a.png", "-o", "t.csv", "-q").exit_code == 0
+    result = run("filter", "t.csv", "--detector", "nonsense")
+    assert result.exit_code == 2
+    assert "no detector is registered as 'nonsense'" in result.stderr
+
+
 def test_photos_that_a_table_no_longer_finds(work, run):
     os.mkdir("photos")
     Image.fromarray(skimage.data.astronaut()[:300, 60:400]).save("photos/a.png")
